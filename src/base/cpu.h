@@ -1,0 +1,22 @@
+/* cpu.h - what this processor can do, and how many threads are worth starting on it. */
+#ifndef QN_CPU_H
+#define QN_CPU_H
+
+#include "base/types.h"
+
+/* The ISA ladder, lowest first; tokens are those of kernels.def rows and of --isa. */
+typedef enum qn_isa { ISA_ref = 1, ISA_base, ISA_avx2, ISA_avx512 } qn_isa; /* equal to QN_ISA_* of quern.h */
+
+qn_isa qn_cpu_isa(void);                 /* highest level this machine runs (and the system saves the registers of) */
+const char *qn_isa_name(qn_isa isa);     /* "avx2" */
+bool qn_isa_parse(const char *s, int *isa); /* "auto" gives 0 */
+const char *qn_cpu_name(void);           /* "AMD EPYC 9654", for headers and cache keys */
+
+int qn_cpu_threads(void);                /* physical cores within affinity mask and cgroup quota; at least 1 */
+/* Binds the calling thread to the core that lane i of n should use. Best effort. */
+void qn_cpu_pin(int i, int n);
+
+typedef struct qn_topology { int packages, cores, pus, numa_nodes, allowed_pus; double quota_cpus; /* 0: none */ u64 l2, l3, memory; } qn_topology;
+void qn_cpu_topology(qn_topology *t);
+
+#endif

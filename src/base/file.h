@@ -1,0 +1,33 @@
+/* file.h - files in: mapped or read whole, refused at once when they are not plain files. Files out: whole or not at all. */
+#ifndef QN_FILE_H
+#define QN_FILE_H
+
+#include "base/err.h"
+
+/* Maps a plain file read-only. Folders, FIFOs, devices, sockets are refused without blocking. An empty file maps to
+ * p = "" and bytes = 0. */
+typedef struct qn_map { const u8 *p; u64 bytes; } qn_map;
+bool qn_map_open(qn_map *m, const char *path, qn_err *e);
+void qn_map_close(qn_map *m);
+
+/* Reads a plain file into memory (NUL behind it); refuses more than `most` bytes. */
+bool qn_file_read(const char *path, size_t most, char **out, size_t *n, qn_err *e);
+bool qn_is_dir(const char *path);
+bool qn_is_file(const char *path);
+
+/* Writing: open makes a temporary beside path, commit does fsync, rename, fsync of the folder; close without commit removes it. */
+typedef struct qn_out { int fd; char *path, *temp; u64 bytes; } qn_out; /* zeroed is closed */
+bool qn_out_open(qn_out *o, const char *path, qn_err *e);
+bool qn_out_write(qn_out *o, const void *p, size_t n, qn_err *e);
+bool qn_out_write_at(qn_out *o, u64 offset, const void *p, size_t n, qn_err *e); /* thread-safe */
+bool qn_out_commit(qn_out *o, qn_err *e);
+void qn_out_close(qn_out *o);
+
+/* dir + "/" + name, allocated. */
+char *qn_path_join(const char *dir, const char *name, qn_err *e);
+bool qn_mkdirs(const char *path, qn_err *e);
+
+/* A mapped file that was cut short raises SIGBUS when read. This runs fn(user) and turns that into false + QN_EIO. */
+bool qn_guard_bus(void (*fn)(void *user), void *user, const char *what, qn_err *e);
+
+#endif

@@ -1,0 +1,16 @@
+/* json.h - yyjson with our allocator and a limit on depth that is checked before parsing, so that no input can exhaust the
+ * stack. Reading is yyjson's own API on the returned document; close with yyjson_doc_free. */
+#ifndef QN_JSON_H
+#define QN_JSON_H
+
+#include <yyjson.h>
+
+#include "base/err.h"
+
+#define QN_JSON_DEPTH 64
+
+/* what: names the text in messages, e.g. the file's path. depth 0: QN_JSON_DEPTH. */
+yyjson_doc *qn_json_parse(const char *text, size_t n, int depth, const char *what, qn_err *e);
+yyjson_doc *qn_json_read(const char *path, size_t most, qn_err *e);
+
+#endif
