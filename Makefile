@@ -22,7 +22,7 @@ DEPS    := libpcre2-8 libutf8proc libcurl sqlite3 libzstd hwloc libedit
 YYJSON  := $(shell pkg-config --exists yyjson && echo system)
 DEPDIR  := .deps
 WARN    := -Wall -Wextra -Wshadow -Wconversion -Werror -Wno-unknown-warning-option
-CFLAGS  := -std=gnu17 $(WARN) $(OPT_$(MODE)) -fPIC -fvisibility=hidden -ffp-contract=off -pthread -MMD -MP \
+CFLAGS  := -std=gnu17 -D_GNU_SOURCE $(WARN) $(OPT_$(MODE)) -fPIC -fvisibility=hidden -ffp-contract=off -pthread -MMD -MP \
            -Iinclude -Isrc $(shell pkg-config --cflags $(DEPS)) \
            $(if $(YYJSON),$(shell pkg-config --cflags yyjson),-isystem $(DEPDIR)/yyjson)
 LIBS    := $(shell pkg-config --libs $(DEPS)) $(if $(YYJSON),$(shell pkg-config --libs yyjson)) -lm -ldl -pthread

@@ -1,0 +1,152 @@
+/* cpu.c - ISA level by cpuid (through the compiler's run-time, which also asks the system whether it saves the registers),
+ * threads and places from hwloc within affinity mask and cgroup quota. */
+#include "base/cpu.h"
+
+#include <hwloc.h>
+#include <math.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *const isa_names[] = { "auto", "ref", "base", "avx2", "avx512" };
+
+#if defined(__x86_64__)
+static qn_isa best_isa(void)
+{
+    __builtin_cpu_init();
+    const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2") &&
+                      __builtin_cpu_supports("f16c");
+    const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
+    return avx512 ? ISA_avx512 : avx2 ? ISA_avx2 : ISA_base;
+}
+#else
+static qn_isa best_isa(void) { return ISA_base; }
+#endif
+
+qn_isa qn_cpu_isa(void) { return best_isa(); }
+
+const char *qn_isa_name(qn_isa isa) { return isa_names[isa]; }
+
+bool qn_isa_parse(const char *s, int *isa)
+{
+    for (size_t i = 0; i < QN_COUNT(isa_names); i++) {
+        if (strcmp(s, isa_names[i])) continue;
+        *isa = (int)i;
+        return true;
+    }
+    return false;
+}
+
+const char *qn_cpu_name(void)
+{
+    static char name[128]; /* filled once; a race writes the same bytes */
+    if (name[0]) return name;
+    FILE *f = fopen("/proc/cpuinfo", "re");
+    char line[256];
+    while (f && fgets(line, sizeof line, f)) {
+        char *colon = strchr(line, ':');
+        if (!colon || strncmp(line, "model name", 10)) continue;
+        colon[strcspn(colon, "\n")] = 0;
+        snprintf(name, sizeof name, "%s", colon + 2);
+        break;
+    }
+    if (f) fclose(f);
+    if (!name[0]) snprintf(name, sizeof name, "unknown CPU");
+    return name;
+}
+
+/* CPUs' worth of time that the cgroup grants; 0: no limit. Version 2 has "max 100000", version 1 two files. */
+static double quota_cpus(void)
+{
+    long long quota = -1, period = 0;
+    FILE *f = fopen("/sys/fs/cgroup/cpu.max", "re");
+    if (f) {
+        if (fscanf(f, "%lld %lld", &quota, &period) != 2) quota = -1;
+        fclose(f);
+        return quota > 0 && period > 0 ? (double)quota / (double)period : 0;
+    }
+    FILE *q = fopen("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "re"), *p = fopen("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "re");
+    const bool ok = q && p && fscanf(q, "%lld", &quota) == 1 && fscanf(p, "%lld", &period) == 1;
+    if (q) fclose(q);
+    if (p) fclose(p);
+    return ok && quota > 0 && period > 0 ? (double)quota / (double)period : 0;
+}
+
+/* hwloc's own allowed set already honours cgroup cpusets; the affinity mask of the process narrows it. */
+static bool load_topology(hwloc_topology_t *t, hwloc_cpuset_t *allowed)
+{
+    if (hwloc_topology_init(t)) return false;
+    if (hwloc_topology_load(*t)) {
+        hwloc_topology_destroy(*t);
+        return false;
+    }
+    *allowed = hwloc_bitmap_dup(hwloc_topology_get_allowed_cpuset(*t));
+    hwloc_cpuset_t mask = hwloc_bitmap_alloc();
+    if (*allowed && mask && hwloc_get_cpubind(*t, mask, HWLOC_CPUBIND_PROCESS) == 0) hwloc_bitmap_and(*allowed, *allowed, mask);
+    hwloc_bitmap_free(mask);
+    if (*allowed) return true;
+    hwloc_topology_destroy(*t);
+    return false;
+}
+
+static int count_allowed(hwloc_topology_t t, hwloc_const_cpuset_t allowed, hwloc_obj_type_t type)
+{
+    int n = 0;
+    for (hwloc_obj_t o = NULL; (o = hwloc_get_next_obj_by_type(t, type, o));) n += hwloc_bitmap_intersects(o->cpuset, allowed);
+    return n;
+}
+
+void qn_cpu_topology(qn_topology *out)
+{
+    *out = (qn_topology){ .packages = 1, .cores = 1, .pus = 1, .numa_nodes = 1, .allowed_pus = 1, .quota_cpus = quota_cpus() };
+    hwloc_topology_t t;
+    hwloc_cpuset_t allowed;
+    if (!load_topology(&t, &allowed)) return;
+    out->packages = qn_maxi(1, hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_PACKAGE));
+    out->cores = qn_maxi(1, count_allowed(t, allowed, HWLOC_OBJ_CORE));
+    out->pus = qn_maxi(1, hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_PU));
+    out->numa_nodes = qn_maxi(1, hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_NUMANODE));
+    out->allowed_pus = qn_maxi(1, hwloc_bitmap_weight(allowed));
+    const hwloc_obj_t l2 = hwloc_get_obj_by_type(t, HWLOC_OBJ_L2CACHE, 0), l3 = hwloc_get_obj_by_type(t, HWLOC_OBJ_L3CACHE, 0);
+    if (l2) out->l2 = l2->attr->cache.size;
+    if (l3) out->l3 = l3->attr->cache.size;
+    out->memory = hwloc_get_root_obj(t)->total_memory;
+    hwloc_bitmap_free(allowed);
+    hwloc_topology_destroy(t);
+}
+
+int qn_cpu_threads(void)
+{
+    qn_topology t;
+    qn_cpu_topology(&t);
+    int n = qn_mini(t.cores, t.allowed_pus);
+    if (t.quota_cpus > 0) n = qn_mini(n, (int)ceil(t.quota_cpus));
+    return qn_maxi(1, n);
+}
+
+void qn_cpu_pin(int i, int n)
+{
+    hwloc_topology_t t;
+    hwloc_cpuset_t allowed;
+    if (!load_topology(&t, &allowed)) return;
+    /* one core each as long as there are enough: the first PU of the i-th allowed core; more lanes than cores float */
+    int k = 0;
+    if (n <= count_allowed(t, allowed, HWLOC_OBJ_CORE)) {
+        for (hwloc_obj_t core = NULL; (core = hwloc_get_next_obj_by_type(t, HWLOC_OBJ_CORE, core));) {
+            hwloc_cpuset_t set = hwloc_bitmap_dup(core->cpuset);
+            if (!set) break;
+            hwloc_bitmap_and(set, set, allowed);
+            const int pu = hwloc_bitmap_first(set);
+            hwloc_bitmap_free(set);
+            if (pu < 0 || k++ != i) continue;
+            cpu_set_t one;
+            CPU_ZERO(&one);
+            CPU_SET((size_t)pu, &one);
+            sched_setaffinity(0, sizeof one, &one);
+            break;
+        }
+    }
+    hwloc_bitmap_free(allowed);
+    hwloc_topology_destroy(t);
+}
