@@ -1,0 +1,120 @@
+/* op.h - the operands of every op. A kernel gets one of these structs and its lane; it writes only its share of the output,
+ * split so that no result depends on the number of lanes. All arrays are row-major, float unless said otherwise.
+ *
+ * The law of rows: what a kernel computes for a row depends on that row alone, never on how many rows came with it. The same
+ * order of additions for 1 row and for 512 is what makes tokens independent of batching and chunking. */
+#ifndef QN_OP_H
+#define QN_OP_H
+
+#include "base/pool.h"
+#include "format/dtype.h"
+
+typedef enum qn_op {
+#define OP(name, doc) OP_##name,
+#include "kernel/ops.def"
+#undef OP
+    N_OPS
+} qn_op;
+
+/* Every args struct begins with n, the rows of this pass: exec sets it on a copy, the rest of a step never changes. */
+
+typedef struct qn_embed {
+    int n, d;
+    float *y;               /* [n, d] */
+    const void *table;      /* [n_vocab, d] of type */
+    const i32 *tokens;      /* [n] */
+    qn_dtype type;
+    float scale;            /* 1 for most, sqrt(d_model) for gemma */
+} qn_embed;
+
+typedef struct qn_rmsnorm {
+    int n, d;
+    float *y;               /* [n, d] */
+    const float *x, *w;     /* [n, d], [d] */
+    float eps;
+} qn_rmsnorm;
+
+typedef struct qn_headnorm {
+    int n, n_head, d;
+    float *x;               /* [n, n_head, d] */
+    const float *w;         /* [d] */
+    float eps;
+} qn_headnorm;
+
+typedef struct qn_linear {
+    int n, rows, cols;
+    float *y;               /* [n, rows] */
+    const float *x;         /* [n, cols] */
+    const void *w;          /* [rows, cols] of type; a row is cols / block blocks */
+    const float *bias;      /* [rows] or NULL */
+    qn_dtype type;
+} qn_linear;
+
+typedef struct qn_rope {
+    int n, n_head, n_kv, d_head;
+    int d_rot;              /* the first d_rot values of a head rotate, the rest stay */
+    bool neox;              /* pairs are (i, i + d_rot/2) instead of (2i, 2i+1) */
+    float *q, *k;           /* [n, n_head, d_head], [n, n_kv, d_head] */
+    const i32 *pos;         /* [n] */
+    const float *freq;      /* [d_rot/2] angle per position */
+    float mscale;           /* length of the rotation: 1 but for yarn */
+} qn_rope;
+
+/* Where the KV rows of a pass lie. One per engine and layer group; filled for each pass before the plan runs. A page holds
+ * QN_PAGE tokens of one layer: first K [QN_PAGE, n_kv, d_head], then V the same, each row of n_kv * d_head values in the
+ * cache's type. pages[first[r] + t / QN_PAGE] is the page with token t of row r's sequence. */
+#define QN_PAGE 16
+typedef struct qn_rows {
+    const i32 *pos;         /* [n] position of each row in its sequence: it sees tokens 0..pos, fewer with a window */
+    const i32 *first;       /* [n] index of its sequence's block table in pages */
+    const i32 *pages;       /* all block tables; -1: a page that no window can see any more */
+} qn_rows;
+
+typedef struct qn_store {
+    int n, n_kv, d_head;
+    const float *k, *v;     /* [n, n_kv, d_head] */
+    u8 *cache;              /* this layer's part of page p is at cache + p * page_stride */
+    size_t page_stride;
+    const qn_rows *at;
+    qn_dtype type;          /* f16, f32 or q8_0 */
+} qn_store;
+
+typedef struct qn_attend {
+    int n, n_head, n_kv, d_head;
+    float *y;               /* [n, n_head, d_head] */
+    const float *q;         /* [n, n_head, d_head] */
+    const u8 *cache;
+    size_t page_stride;
+    const qn_rows *at;
+    qn_dtype type;
+    int window;             /* a row sees its last `window` tokens, itself included; 0: all */
+    float scale;
+} qn_attend;
+
+typedef struct qn_add { int n, d; float *x; const float *y; } qn_add_args;
+typedef struct qn_swiglu { int n, d; float *gate; const float *up; } qn_swiglu;
+typedef struct qn_geglu { int n, d; float *gate; const float *up; } qn_geglu;
+
+typedef struct qn_pick {
+    int n, d;               /* n: here the rows that ask, not the rows of the pass */
+    float *y;               /* [n, d] */
+    const float *x;
+    const i32 *rows;        /* [n] which ones */
+} qn_pick;
+
+typedef union qn_args {
+    int n;
+    qn_embed embed; qn_rmsnorm rmsnorm; qn_headnorm headnorm; qn_linear linear; qn_rope rope; qn_store store;
+    qn_attend attend; qn_add_args add; qn_swiglu swiglu; qn_geglu geglu; qn_pick pick;
+} qn_args;
+
+/* What a step moves and computes at least: every operand once, weights in their stored type. */
+typedef struct qn_cost { u64 bytes, flops; } qn_cost;
+
+/* bytes of one K or V row in a page */
+static inline size_t qn_kv_row_bytes(qn_dtype type, int n_kv, int d_head)
+{
+    return qn_dtype_bytes(type, (size_t)n_kv * (size_t)d_head);
+}
+
+#endif

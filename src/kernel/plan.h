@@ -1,0 +1,43 @@
+/* plan.h - a model as a list of steps. The decoder appends them once, when an engine opens; exec runs them. */
+#ifndef QN_PLAN_H
+#define QN_PLAN_H
+
+#include "base/mem.h"
+#include "kernel/kernel.h"
+
+enum { BUCKET_one, BUCKET_few, BUCKET_many, N_BUCKETS }; /* 1 row; 2..8; more */
+static inline int qn_bucket(int n) { return n <= 1 ? BUCKET_one : n <= 8 ? BUCKET_few : BUCKET_many; }
+
+typedef struct qn_choice {
+    const qn_kernel *kernel;
+    const char *reason, *rejected;
+} qn_choice;
+
+typedef struct qn_step {
+    qn_op op;
+    int layer;              /* -1: outside the layers */
+    const char *role;       /* "blk.3.ffn_down" */
+    bool logits;            /* runs over the rows that ask for logits instead of all rows */
+    qn_args args;
+    qn_choice choice[N_BUCKETS];
+    u64 calls, ns;          /* filled by exec when it is asked to time */
+} qn_step;
+
+typedef struct qn_plan {
+    qn_step *steps;
+    int n, cap;
+    qn_isa isa;             /* highest level that choices may use */
+    qn_arena arena;         /* roles and reasons */
+} qn_plan;
+
+/* Appends a step and chooses its kernels. role is copied. NULL: no memory. */
+qn_step *qn_plan_add(qn_plan *p, qn_op op, int layer, const char *role, const qn_args *args, qn_err *e);
+void qn_plan_close(qn_plan *p);
+
+/* choose.c: the highest allowed ISA level that has a kernel for this op and type; says why, and what else there was. */
+bool qn_choose(qn_op op, const qn_args *args, qn_isa most, int bucket, qn_arena *a, qn_choice *out, qn_err *e);
+
+/* exec.c: runs the plan on n rows, n_logits of which ask for logits. Between two steps it looks at *cancel. False: cancelled. */
+bool qn_plan_run(qn_plan *p, qn_pool *pool, int n, int n_logits, bool timed, const volatile int *cancel);
+
+#endif
