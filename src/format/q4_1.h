@@ -1,0 +1,28 @@
+/* q4_1.h - Q4_1: 32 weights of 4 bits above a minimum: y = d * q + m. Low nibbles are the first half of the
+ * block, high nibbles the second. */
+#ifndef QN_Q4_1_H
+#define QN_Q4_1_H
+
+#include "base/half.h"
+
+typedef struct qn_q4_1 {
+    u16 d, m;
+    u8 q[16];
+} qn_q4_1;
+static_assert(sizeof(qn_q4_1) == 20, "q4_1 block");
+
+static inline void qn_q4_1_decode(const qn_q4_1 *b, float *restrict y)
+{
+    const float d = qn_f16_f32(b->d), m = qn_f16_f32(b->m);
+    for (int i = 0; i < 16; i++) y[i] = d * (float)(b->q[i] & 15) + m;
+    for (int i = 0; i < 16; i++) y[i + 16] = d * (float)(b->q[i] >> 4) + m;
+}
+
+static inline void qn_q4_1_decode_run(const qn_q4_1 *b, float *restrict y, size_t n)
+{
+    for (size_t i = 0; i < n / 32; i++) qn_q4_1_decode(b + i, y + 32 * i);
+}
+
+void qn_q4_1_encode(const float *restrict x, qn_q4_1 *b);
+
+#endif
