@@ -1,0 +1,35 @@
+/* plan.c - a growing list of steps; their names and reasons live in the plan's arena. */
+#include "kernel/plan.h"
+
+#include <string.h>
+
+static bool make_room(qn_plan *p, qn_err *e)
+{
+    if (p->n < p->cap) return true;
+    const int cap = p->cap ? p->cap * 2 : 64;
+    qn_step *steps = qn_resize(p->steps, (size_t)cap * sizeof *steps, e);
+    if (!steps) return false;
+    p->steps = steps;
+    p->cap = cap;
+    return true;
+}
+
+qn_step *qn_plan_add(qn_plan *p, qn_op op, int layer, const char *role, const qn_args *args, qn_err *e)
+{
+    if (!make_room(p, e)) return NULL;
+    qn_step *s = &p->steps[p->n];
+    *s = (qn_step){ .op = op, .layer = layer, .args = *args };
+    s->role = qn_arena_strndup(&p->arena, role, strlen(role), e);
+    if (!s->role) return NULL;
+    for (int b = 0; b < N_BUCKETS; b++)
+        if (!qn_choose(op, args, p->isa, b, &p->arena, &s->choice[b], e)) return NULL;
+    p->n++;
+    return s;
+}
+
+void qn_plan_close(qn_plan *p)
+{
+    qn_free(p->steps);
+    qn_arena_close(&p->arena);
+    *p = (qn_plan){ 0 };
+}

@@ -1,0 +1,38 @@
+/* registry.c - the tables of ops and kernels, made from ops.def and kernels.def. */
+#include <string.h>
+
+#include "kernel/kernel.h"
+#include "kernel/ref/ref.h"
+
+#define REF(op)
+#define KERNEL(op, type, isa, variant) void qn_##op##_##type##_##isa##_##variant(const void *args, qn_lane lane);
+#include "kernel/kernels.def"
+#undef REF
+#undef KERNEL
+
+const qn_kernel qn_kernels[] = {
+#define REF(op) { #op "_ref", OP_##op, DT_any, ISA_ref, "ref", qn_##op##_ref },
+#define KERNEL(op, type, isa, variant) \
+    { #op "_" #type "_" #isa "_" #variant, OP_##op, DT_##type, ISA_##isa, #variant, qn_##op##_##type##_##isa##_##variant },
+#include "kernel/kernels.def"
+#undef REF
+#undef KERNEL
+};
+const int qn_n_kernels = (int)QN_COUNT(qn_kernels);
+
+const qn_op_info qn_ops[N_OPS] = {
+#define OP(name, doc) { #name, doc, qn_##name##_cost, qn_##name##_cases },
+#include "kernel/ops.def"
+#undef OP
+};
+
+int qn_args_type(qn_op op, const qn_args *a)
+{
+    switch (op) {
+    case OP_embed: return (int)a->embed.type;
+    case OP_linear: return (int)a->linear.type;
+    case OP_store: return (int)a->store.type;
+    case OP_attend: return (int)a->attend.type;
+    default: return (int)DT_f32;
+    }
+}
