@@ -4,6 +4,9 @@
 
 #include "base/err.h"
 
+/* The end of a path, short enough to leave room for the rest of a message. Points into path. */
+const char *qn_path_tail(const char *path);
+
 /* Maps a plain file read-only. Folders, FIFOs, devices, sockets are refused without blocking. An empty file maps to
  * p = "" and bytes = 0. */
 typedef struct qn_map { const u8 *p; u64 bytes; } qn_map;
@@ -27,7 +30,9 @@ void qn_out_close(qn_out *o);
 char *qn_path_join(const char *dir, const char *name, qn_err *e);
 bool qn_mkdirs(const char *path, qn_err *e);
 
-/* A mapped file that was cut short raises SIGBUS when read. This runs fn(user) and turns that into false + QN_EIO. */
+/* A mapped file that was cut short raises SIGBUS when read. This runs fn(user), on as many threads as it likes: what is gone
+ * reads as zero, and the call ends with false + QN_EIO. So does every later one until the damaged map is closed. Cheap: two
+ * atomic reads. */
 bool qn_guard_bus(void (*fn)(void *user), void *user, const char *what, qn_err *e);
 
 #endif

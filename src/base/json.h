@@ -1,5 +1,6 @@
 /* json.h - yyjson with our allocator and a limit on depth that is checked before parsing, so that no input can exhaust the
- * stack. Reading is yyjson's own API on the returned document; close with yyjson_doc_free. */
+ * stack. Reading is yyjson's own API on the returned document; close with yyjson_doc_free. Numbers that no 64-bit type can hold
+ * come out raw (yyjson_is_raw), neither int nor real. */
 #ifndef QN_JSON_H
 #define QN_JSON_H
 
