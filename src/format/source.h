@@ -62,8 +62,16 @@ bool qn_source_str(const qn_source *s, const char *key, qn_str *out, qn_err *e);
 double qn_value_at(const qn_value *v, size_t i);
 i64 qn_value_int_at(const qn_value *v, size_t i);
 const char *qn_kind_name(qn_kind k);
+size_t qn_kind_bytes(qn_kind k);                                     /* of a number or bool; 0 for strings and arrays */
+void qn_value_load(qn_value *v, qn_kind kind, const void *p);        /* one number or bool as the file holds it */
+
+/* Readers: a key that is already there is an error, and the key's bytes are borrowed. */
+bool qn_source_add(qn_source *s, qn_str key, const qn_value *v, qn_err *e);
+/* Maps a file behind the tensors; it is maps[n_maps - 1] then. */
+bool qn_source_add_map(qn_source *s, const char *path, qn_err *e);
 
 /* Building one (translators, the quantiser): keys and strings are copied into the arena. Replaces a key that is there. */
+bool qn_source_put(qn_source *s, const char *key, const qn_value *v, qn_err *e); /* strings in v are borrowed */
 bool qn_source_put_u32(qn_source *s, const char *key, u32 v, qn_err *e);
 bool qn_source_put_f32(qn_source *s, const char *key, float v, qn_err *e);
 bool qn_source_put_bool(qn_source *s, const char *key, bool v, qn_err *e);
@@ -71,6 +79,6 @@ bool qn_source_put_str(qn_source *s, const char *key, const char *p, size_t n, q
 /* Arrays are borrowed, not copied: they must live as long as s (put them in its arena). */
 bool qn_source_put_array(qn_source *s, const char *key, qn_kind item, const void *data, size_t n, qn_err *e);
 bool qn_source_put_strs(qn_source *s, const char *key, const qn_str *strs, size_t n, qn_err *e);
-bool qn_source_put_tensor(qn_source *s, const qn_tensor *t, qn_err *e);      /* name is copied, data borrowed */
+bool qn_source_put_tensor(qn_source *s, const qn_tensor *t, qn_err *e);      /* name is copied, data borrowed; a name that is there is an error */
 
 #endif
