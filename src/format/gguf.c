@@ -45,9 +45,10 @@ static bool take(cursor *c, void *out, size_t n, const char *what)
 
 static bool take_str(cursor *c, qn_str *out, u64 most, const char *what)
 {
-    u64 n;
+    u64 n = 0;
     if (!take(c, &n, sizeof n, what)) return false;
-    if (n > most) return qn_fail(c->e, QN_EFORMAT, "%s: %s is %" PRIu64 " bytes long, the limit is %" PRIu64, c->path, what, n, most);
+    if (n > most)
+        return qn_fail(c->e, QN_EFORMAT, "%s: %s is %" PRIu64 " bytes long, the limit is %" PRIu64, c->path, what, n, most);
     if (n > left(c)) return cut(c, what);
     *out = (qn_str){ .p = (const char *)c->at, .n = (size_t)n };
     c->at += n;
@@ -62,8 +63,8 @@ static const char *looks_like(const u8 *p, u64 n)
         { "FUGG", 4, "a big-endian GGUF file" }, { "GGML", 4, "an old GGML file" }, { "lmgg", 4, "an old GGML file" },
         { "ggml", 4, "an old GGML file" }, { "ggjt", 4, "an old GGJT file" }, { "tjgg", 4, "an old GGJT file" },
         { "ggmf", 4, "an old GGMF file" }, { "fmgg", 4, "an old GGMF file" }, { "ggla", 4, "a GGLA adapter" },
-        { "algg", 4, "a GGLA adapter" }, { "\177ELF", 4, "a program (ELF)" }, { "PK\003\004", 4, "a zip archive (or a PyTorch file)" },
-        { "\211PNG", 4, "a PNG image" }, { "\037\213", 2, "a gzip file" }, { "\050\265\057\375", 4, "a zstd file" },
+        { "algg", 4, "a GGLA adapter" }, { "\177ELF", 4, "a program (ELF)" }, { "\211PNG", 4, "a PNG image" },
+        { "PK\003\004", 4, "a zip archive (or a PyTorch file)" }, { "\037\213", 2, "a gzip file" }, { "\050\265\057\375", 4, "a zstd file" },
         { "\200\002", 2, "a Python pickle" }, { "<!", 2, "a web page" }, { "<html", 5, "a web page" },
         { "version https://git-lfs", 23, "a Git LFS pointer, not the file itself" }, { "{", 1, "JSON text" },
     };
@@ -88,12 +89,12 @@ static bool check_magic(cursor *c)
 
 static bool check_version(cursor *c)
 {
-    u32 version;
+    u32 version = 0;
     if (!take(c, &version, sizeof version, "the header")) return false;
     if (version == 2 || version == 3) return true;
     if (!(version & 0xFFFF) && version)
-        return qn_fail(c->e, QN_EUNSUPPORTED, "%s: big-endian GGUF (version %u), only little-endian files can be read", c->path,
-                       __builtin_bswap32(version));
+        return qn_fail(c->e, QN_EUNSUPPORTED, "%s: big-endian GGUF (version %u), only little-endian files can be read",
+                       c->path, __builtin_bswap32(version));
     return qn_fail(c->e, QN_EUNSUPPORTED, "%s: GGUF version %u, only 2 and 3 can be read", c->path, version);
 }
 
@@ -109,7 +110,6 @@ static bool take_array(cursor *c, qn_str key, qn_value *v, int depth);
 
 static bool take_strs(cursor *c, qn_str key, qn_value *v)
 {
-    (void)key;
     const u8 *from = c->at;
     qn_str one;
     for (size_t i = 0; i < v->n; i++) /* all are walked over before there is memory for any */
@@ -138,16 +138,17 @@ static bool take_arrays(cursor *c, qn_str key, size_t n, int depth)
 
 static bool take_array(cursor *c, qn_str key, qn_value *v, int depth)
 {
-    u32 kind;
-    u64 n;
+    u32 kind = 0;
+    u64 n = 0;
     if (!take(c, &kind, sizeof kind, "an array") || !take(c, &n, sizeof n, "an array")) return false;
     if (kind >= N_KINDS)
-        return qn_fail(c->e, QN_EFORMAT, "%s: key %.*s: array of unknown type %u", c->path, (int)qn_minz(key.n, 80), key.p, kind);
+        return qn_fail(c->e, QN_EFORMAT, "%s: key %.*s: array of unknown type %u", c->path, (int)qn_minz(key.n, 80), key.p,
+                       kind);
     const size_t fixed = qn_kind_bytes((qn_kind)kind);
     const size_t least = fixed ? fixed : kind == KIND_str ? 8 : 12; /* of one element */
     if (n > left(c) / least)
-        return qn_fail(c->e, QN_EFORMAT, "%s: key %.*s: array of %" PRIu64 " elements, too short a file for them: %" PRIu64 " bytes left",
-                       c->path, (int)qn_minz(key.n, 80), key.p, n, left(c));
+        return qn_fail(c->e, QN_EFORMAT, "%s: too short: key %.*s has %" PRIu64 " elements in %" PRIu64 " bytes", c->path,
+                       (int)qn_minz(key.n, 80), key.p, n, left(c));
     v->item = (qn_kind)kind;
     v->n = (size_t)n;
     if (kind == KIND_array) return take_arrays(c, key, v->n, depth + 1);
@@ -159,7 +160,7 @@ static bool take_array(cursor *c, qn_str key, qn_value *v, int depth)
 
 static bool take_value(cursor *c, qn_str key, qn_value *v)
 {
-    u32 kind;
+    u32 kind = 0;
     if (!take(c, &kind, sizeof kind, "a value")) return false;
     if (kind >= N_KINDS)
         return qn_fail(c->e, QN_EFORMAT, "%s: key %.*s: unknown type %u", c->path, (int)qn_minz(key.n, 80), key.p, kind);
@@ -192,11 +193,12 @@ static bool find_alignment(cursor *c)
     const qn_value *v = qn_source_get(c->s, "general.alignment");
     if (!v) return true;
     if (v->kind != KIND_u32)
-        return qn_fail(c->e, QN_EFORMAT, "%s: key general.alignment is of type %s, must be uint32", c->path, qn_kind_name(v->kind));
+        return qn_fail(c->e, QN_EFORMAT, "%s: key general.alignment is of type %s, must be uint32", c->path,
+                       qn_kind_name(v->kind));
     const u64 a = v->as.u;
     if (a < 8 || a > MOST_ALIGNMENT || (a & (a - 1)))
-        return qn_fail(c->e, QN_EFORMAT, "%s: key general.alignment is %" PRIu64 ", must be a power of two from 8 to %d", c->path, a,
-                       MOST_ALIGNMENT);
+        return qn_fail(c->e, QN_EFORMAT, "%s: key general.alignment is %" PRIu64 ", must be a power of two from 8 to %d",
+                       c->path, a, MOST_ALIGNMENT);
     c->s->alignment = (u32)a;
     return true;
 }
@@ -215,7 +217,8 @@ static bool take_name(cursor *c, info *i)
     qn_str name;
     if (!take_str(c, &name, MOST_NAME, "the name of a tensor")) return false;
     if (!name.n || memchr(name.p, 0, name.n))
-        return qn_fail(c->e, QN_EFORMAT, "%s: tensor %zu has %s", c->path, c->s->n_tensors, name.n ? "a NUL in its name" : "no name");
+        return qn_fail(c->e, QN_EFORMAT, "%s: tensor %zu has %s", c->path, c->s->n_tensors,
+                       name.n ? "a NUL in its name" : "no name");
     memcpy(i->name, name.p, name.n);
     i->name[name.n] = 0;
     i->t.name = i->name;
@@ -225,7 +228,7 @@ static bool take_name(cursor *c, info *i)
 /* dims and type; sets bytes. A dimension is an int everywhere else, so it must fit one. */
 static bool take_shape(cursor *c, info *i)
 {
-    u32 n_dims, type;
+    u32 n_dims = 0, type = 0;
     if (!take(c, &n_dims, sizeof n_dims, "a tensor's shape")) return false;
     if (n_dims < 1 || n_dims > 4) return wrong(c, i, "must have 1 to 4 dimensions, has", n_dims);
     size_t n = 1;
@@ -233,8 +236,10 @@ static bool take_shape(cursor *c, info *i)
         i->t.dims[d] = 1;
         if (d >= n_dims) continue;
         if (!take(c, &i->t.dims[d], sizeof i->t.dims[d], "a tensor's shape")) return false;
-        if (!i->t.dims[d] || i->t.dims[d] > INT32_MAX) return wrong(c, i, "a dimension must be from 1 to 2147483647, is", i->t.dims[d]);
-        if (!qn_mul(n, i->t.dims[d], &n)) return wrong(c, i, "has more elements than can be counted: a dimension is", i->t.dims[d]);
+        if (!i->t.dims[d] || i->t.dims[d] > INT32_MAX)
+            return wrong(c, i, "a dimension must be from 1 to 2147483647, is", i->t.dims[d]);
+        if (!qn_mul(n, i->t.dims[d], &n))
+            return wrong(c, i, "has more elements than can be counted: a dimension is", i->t.dims[d]);
     }
     i->t.n_dims = (int)n_dims;
     if (!take(c, &type, sizeof type, "a tensor's type")) return false;
@@ -242,8 +247,8 @@ static bool take_shape(cursor *c, info *i)
         return qn_fail(c->e, QN_EUNSUPPORTED, "%s: unsupported type %u for tensor %s", c->path, type, i->name);
     const qn_dtype_info *dt = &qn_dtypes[i->t.type];
     if (i->t.dims[0] % (u64)dt->block)
-        return qn_fail(c->e, QN_EFORMAT, "%s: tensor %s: rows of %" PRIu64 " weights, %s needs a multiple of %d", c->path, i->name,
-                       i->t.dims[0], dt->name, dt->block);
+        return qn_fail(c->e, QN_EFORMAT, "%s: tensor %s: rows of %" PRIu64 " weights, %s needs a multiple of %d", c->path,
+                       i->name, i->t.dims[0], dt->name, dt->block);
     size_t bytes;
     if (!qn_mul(n / (size_t)dt->block, dt->block_bytes, &bytes)) return wrong(c, i, "is too large: elements", n);
     i->t.bytes = bytes;
@@ -255,8 +260,8 @@ static bool take_info(cursor *c, info *i)
     *i = (info){ 0 };
     if (!take_name(c, i) || !take_shape(c, i) || !take(c, &i->offset, sizeof i->offset, "a tensor's place")) return false;
     if (i->offset % c->s->alignment)
-        return qn_fail(c->e, QN_EFORMAT, "%s: tensor %s: offset %" PRIu64 " is not a multiple of the alignment %u", c->path, i->name,
-                       i->offset, c->s->alignment);
+        return qn_fail(c->e, QN_EFORMAT, "%s: tensor %s: offset %" PRIu64 " is not a multiple of the alignment %u",
+                       c->path, i->name, i->offset, c->s->alignment);
     return true;
 }
 
@@ -270,8 +275,8 @@ static bool place(cursor *c, const u64 *offsets)
         if (offsets[k] > there || t->bytes > there - offsets[k]) {
             u64 end;
             if (__builtin_add_overflow(offsets[k], t->bytes, &end)) end = UINT64_MAX;
-            return qn_fail(c->e, QN_EFORMAT, "%s: too short: tensor %s needs %" PRIu64 " bytes more than there are", c->path, t->name,
-                           end - there);
+            return qn_fail(c->e, QN_EFORMAT, "%s: too short: tensor %s needs %" PRIu64 " bytes more than there are",
+                           c->path, t->name, end - there);
         }
         t->data = c->begin + start + offsets[k];
     }
@@ -300,7 +305,7 @@ static bool take_tensors(cursor *c, u64 n)
 bool qn_gguf_parse(qn_source *s, const u8 *p, u64 bytes, qn_err *e)
 {
     cursor c = { .begin = p, .at = p, .end = p + bytes, .s = s, .path = qn_path_tail(s->path), .e = e };
-    u64 n_tensors, n_keys;
+    u64 n_tensors = 0, n_keys = 0;
     if (!check_magic(&c) || !check_version(&c) || !take(&c, &n_tensors, sizeof n_tensors, "the header")
         || !take(&c, &n_keys, sizeof n_keys, "the header"))
         return false;

@@ -35,11 +35,12 @@ static char *part_path(const char *path, u32 k, u32 n, qn_err *e)
 static bool check_part(const qn_source *part, u32 k, u32 n, qn_err *e)
 {
     u32 no, count;
-    if (!qn_source_u32(part, "split.no", 0, UINT32_MAX, &no, e) || !qn_source_u32(part, "split.count", 0, UINT32_MAX, &count, e))
+    if (!qn_source_u32(part, "split.no", 0, UINT32_MAX, &no, e)
+        || !qn_source_u32(part, "split.count", 0, UINT32_MAX, &count, e))
         return false;
     if (count != n || no != k)
-        return qn_fail(e, QN_EFORMAT, "%s: says it is part %u of %u, must be %u of %u", qn_path_tail(part->path), no + 1, count, k + 1,
-                       n);
+        return qn_fail(e, QN_EFORMAT, "%s: says it is part %u of %u, must be %u of %u", qn_path_tail(part->path), no + 1,
+                       count, k + 1, n);
     return true;
 }
 
@@ -80,8 +81,8 @@ static bool check_total(const qn_source *s, qn_err *e)
     u32 total;
     if (!qn_source_u32(s, "split.tensors.count", 0, INT32_MAX, &total, e)) return false;
     if (total == s->n_tensors) return true;
-    return qn_fail(e, QN_EFORMAT, "%s: the parts hold %zu tensors, split.tensors.count says %u", qn_path_tail(s->path), s->n_tensors,
-                   total);
+    return qn_fail(e, QN_EFORMAT, "%s: the parts hold %zu tensors, split.tensors.count says %u", qn_path_tail(s->path),
+                   s->n_tensors, total);
 }
 
 static qn_source *join_all(const char *any, u32 n, qn_err *e)
@@ -105,7 +106,7 @@ qn_source *qn_gguf_join(qn_source *s, qn_err *e)
     if (!qn_source_u32(s, "split.count", 0, MOST_PARTS, &n, e)) goto done;
     if (n <= 1) return s;
     if (parts_of_name(s->path) != n)
-        qn_fail(e, QN_EFORMAT, "%s: a part of a model in %u files; its name must end in -0000K-of-%05u.gguf so that the others are found",
+        qn_fail(e, QN_EFORMAT, "%s: part of a model in %u files: to find the others, its name must end in -0000K-of-%05u.gguf",
                 qn_path_tail(s->path), n, n);
     else
         whole = join_all(s->path, n, e);

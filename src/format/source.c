@@ -37,7 +37,8 @@ const qn_tensor *qn_source_tensor(const qn_source *s, const char *name)
 const char *qn_kind_name(qn_kind k)
 {
     static const char *const names[N_KINDS] = {
-        "uint8", "int8", "uint16", "int16", "uint32", "int32", "float32", "bool", "string", "array", "uint64", "int64", "float64",
+        "uint8", "int8", "uint16", "int16", "uint32", "int32", "float32", "bool", "string", "array", "uint64", "int64",
+        "float64",
     };
     return (unsigned)k < N_KINDS ? names[k] : "unknown";
 }
@@ -65,11 +66,11 @@ bool qn_source_u32(const qn_source *s, const char *key, u32 lo, u32 hi, u32 *out
     if (!v) return false;
     if (!is_signed(v->kind) && !is_unsigned(v->kind)) return mismatch(s, key, v, "an integer", e);
     if (is_signed(v->kind) && v->as.i < 0)
-        return qn_fail(e, QN_EFORMAT, "%s: key %s is %" PRId64 ", must be within %u..%u", qn_path_tail(s->path), key, v->as.i, lo,
-                       hi);
+        return qn_fail(e, QN_EFORMAT, "%s: key %s is %" PRId64 ", must be within %u..%u", qn_path_tail(s->path), key,
+                       v->as.i, lo, hi);
     if (v->as.u < lo || v->as.u > hi)
-        return qn_fail(e, QN_EFORMAT, "%s: key %s is %" PRIu64 ", must be within %u..%u", qn_path_tail(s->path), key, v->as.u, lo,
-                       hi);
+        return qn_fail(e, QN_EFORMAT, "%s: key %s is %" PRIu64 ", must be within %u..%u", qn_path_tail(s->path), key,
+                       v->as.u, lo, hi);
     *out = (u32)v->as.u;
     return true;
 }
