@@ -266,6 +266,7 @@ static bool target_of(const char *path, char **out, qn_err *e)
     const bool there = !stat(path, &st);
     if (there && !S_ISREG(st.st_mode))
         return qn_fail(e, QN_EIO, "%s: is %s, cannot be replaced by a file", qn_path_tail(path), kind_of(st.st_mode));
+    if (!there && errno != ENOENT) return qn_fail_errno(e, "%s: cannot be written", qn_path_tail(path));
     const char *target = there && realpath(path, real) ? real : path;
     *out = qn_strdup(target, e);
     return *out != NULL;
