@@ -3,8 +3,7 @@
 #ifndef QN_IQ4_NL_H
 #define QN_IQ4_NL_H
 
-#include "base/half.h"
-#include "format/lookup16.h"
+#include "format/lanes.h"
 
 /* denser near zero, where weights are */
 static const i8 qn_iq4_levels[16] = { -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113 };
@@ -18,9 +17,9 @@ static_assert(sizeof(qn_iq4_nl) == 18, "iq4_nl block");
 static inline void qn_iq4_nl_decode(const qn_iq4_nl *b, float *restrict y)
 {
     const float d = qn_f16_f32(b->d);
-    i8 level[32];
-    qn_lookup_nibbles(qn_iq4_levels, b->q, level);
-    for (int i = 0; i < 32; i++) y[i] = d * (float)level[i];
+    const qn_u8x16 q = qn_load16(b->q);
+    qn_put16(y, qn_lookup16(qn_iq4_levels, q & 15), d);
+    qn_put16(y + 16, qn_lookup16(qn_iq4_levels, q >> 4), d);
 }
 
 static inline void qn_iq4_nl_decode_run(const qn_iq4_nl *b, float *restrict y, size_t n)

@@ -3,7 +3,6 @@
 #ifndef QN_IQ4_XS_H
 #define QN_IQ4_XS_H
 
-#include "base/half.h"
 #include "format/iq4_nl.h"
 
 typedef struct qn_iq4_xs {
@@ -19,9 +18,9 @@ static inline void qn_iq4_xs_decode(const qn_iq4_xs *b, float *restrict y)
     for (int g = 0; g < 8; g++) {
         const int low = b->scale_low[g / 2] >> 4 * (g % 2) & 15, high = b->scale_high >> 2 * g & 3;
         const float s = d * (float)((low | high << 4) - 32);
-        i8 level[32];
-        qn_lookup_nibbles(qn_iq4_levels, b->q + 16 * g, level);
-        for (int i = 0; i < 32; i++) y[32 * g + i] = s * (float)level[i];
+        const qn_u8x16 q = qn_load16(b->q + 16 * g);
+        qn_put16(y + 32 * g, qn_lookup16(qn_iq4_levels, q & 15), s);
+        qn_put16(y + 32 * g + 16, qn_lookup16(qn_iq4_levels, q >> 4), s);
     }
 }
 

@@ -3,8 +3,7 @@
 #ifndef QN_MXFP4_H
 #define QN_MXFP4_H
 
-#include "base/half.h"
-#include "format/lookup16.h"
+#include "format/lanes.h"
 
 static const i8 qn_mxfp4_levels[16] = { 0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12 };
 
@@ -18,9 +17,9 @@ static inline void qn_mxfp4_decode(const qn_mxfp4 *b, float *restrict y)
 {
     /* the two lowest powers are float denormals: their bit moves through the mantissa */
     const float d = qn_bits_f32(b->e < 2 ? 0x00200000u << (b->e & 1) : (u32)(b->e - 1) << 23);
-    i8 level[32];
-    qn_lookup_nibbles(qn_mxfp4_levels, b->q, level);
-    for (int i = 0; i < 32; i++) y[i] = d * (float)level[i];
+    const qn_u8x16 q = qn_load16(b->q);
+    qn_put16(y, qn_lookup16(qn_mxfp4_levels, q & 15), d);
+    qn_put16(y + 16, qn_lookup16(qn_mxfp4_levels, q >> 4), d);
 }
 
 static inline void qn_mxfp4_decode_run(const qn_mxfp4 *b, float *restrict y, size_t n)

@@ -3,7 +3,7 @@
 #ifndef QN_Q2_K_H
 #define QN_Q2_K_H
 
-#include "base/half.h"
+#include "format/lanes.h"
 
 typedef struct qn_q2_k {
     u8 scale[16];
@@ -15,12 +15,15 @@ static_assert(sizeof(qn_q2_k) == 84, "q2_k block");
 static inline void qn_q2_k_decode(const qn_q2_k *b, float *restrict y)
 {
     const float d = qn_f16_f32(b->d), dmin = qn_f16_f32(b->dmin);
-    for (int g = 0; g < 16; g++) {
-        const u8 *q = b->q + 32 * (g / 8) + 16 * (g % 2);
-        const int shift = 2 * (g / 2 % 4);
-        const float s = d * (float)(b->scale[g] & 15), m = dmin * (float)(b->scale[g] >> 4);
-        for (int i = 0; i < 16; i++) y[16 * g + i] = s * (float)(q[i] >> shift & 3) - m;
-    }
+    for (int h = 0; h < 2; h++, y += 128)
+        for (int i = 0; i < 2; i++) {
+            const qn_u8x16 q = qn_load16(b->q + 32 * h + 16 * i);
+            const u8 *sc = b->scale + 8 * h + i; /* of every other group */
+            qn_put16_min(y + 16 * i, (qn_i8x16)(q & 3), d * (float)(sc[0] & 15), dmin * (float)(sc[0] >> 4));
+            qn_put16_min(y + 16 * i + 32, (qn_i8x16)(q >> 2 & 3), d * (float)(sc[2] & 15), dmin * (float)(sc[2] >> 4));
+            qn_put16_min(y + 16 * i + 64, (qn_i8x16)(q >> 4 & 3), d * (float)(sc[4] & 15), dmin * (float)(sc[4] >> 4));
+            qn_put16_min(y + 16 * i + 96, (qn_i8x16)(q >> 6), d * (float)(sc[6] & 15), dmin * (float)(sc[6] >> 4));
+        }
 }
 
 static inline void qn_q2_k_decode_run(const qn_q2_k *b, float *restrict y, size_t n)

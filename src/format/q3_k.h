@@ -3,7 +3,7 @@
 #ifndef QN_Q3_K_H
 #define QN_Q3_K_H
 
-#include "base/half.h"
+#include "format/lanes.h"
 
 typedef struct qn_q3_k {
     u8 high[32];
@@ -27,12 +27,15 @@ static inline void qn_q3_k_decode(const qn_q3_k *b, float *restrict y)
     const float d = qn_f16_f32(b->d);
     i8 scale[16];
     qn_q3_k_scales(b, scale);
-    for (int g = 0; g < 16; g++) {
-        const u8 *q = b->q + 32 * (g / 8) + 16 * (g % 2), *high = b->high + 16 * (g % 2);
-        const int shift = 2 * (g / 2 % 4), run = g / 2;
-        const float s = d * (float)scale[g];
-        for (int i = 0; i < 16; i++) y[16 * g + i] = s * (float)((q[i] >> shift & 3) + (high[i] >> run << 2 & 4) - 4);
-    }
+    for (int h = 0; h < 2; h++, y += 128)
+        for (int i = 0; i < 2; i++) {
+            const qn_u8x16 q = qn_load16(b->q + 32 * h + 16 * i), high = qn_load16(b->high + 16 * i) >> 4 * h;
+            const i8 *sc = scale + 8 * h + i; /* of every other group */
+            qn_put16(y + 16 * i, (qn_i8x16)((q & 3) | (high << 2 & 4)) - 4, d * (float)sc[0]);
+            qn_put16(y + 16 * i + 32, (qn_i8x16)((q >> 2 & 3) | (high << 1 & 4)) - 4, d * (float)sc[2]);
+            qn_put16(y + 16 * i + 64, (qn_i8x16)((q >> 4 & 3) | (high & 4)) - 4, d * (float)sc[4]);
+            qn_put16(y + 16 * i + 96, (qn_i8x16)(q >> 6 | (high >> 1 & 4)) - 4, d * (float)sc[6]);
+        }
 }
 
 static inline void qn_q3_k_decode_run(const qn_q3_k *b, float *restrict y, size_t n)

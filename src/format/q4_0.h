@@ -3,7 +3,7 @@
 #ifndef QN_Q4_0_H
 #define QN_Q4_0_H
 
-#include "base/half.h"
+#include "format/lanes.h"
 
 typedef struct qn_q4_0 {
     u16 d;
@@ -14,8 +14,9 @@ static_assert(sizeof(qn_q4_0) == 18, "q4_0 block");
 static inline void qn_q4_0_decode(const qn_q4_0 *b, float *restrict y)
 {
     const float d = qn_f16_f32(b->d);
-    for (int i = 0; i < 16; i++) y[i] = d * (float)((b->q[i] & 15) - 8);
-    for (int i = 0; i < 16; i++) y[i + 16] = d * (float)((b->q[i] >> 4) - 8);
+    const qn_u8x16 q = qn_load16(b->q);
+    qn_put16(y, (qn_i8x16)(q & 15) - 8, d);
+    qn_put16(y + 16, (qn_i8x16)(q >> 4) - 8, d);
 }
 
 static inline void qn_q4_0_decode_run(const qn_q4_0 *b, float *restrict y, size_t n)

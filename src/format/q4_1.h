@@ -3,7 +3,7 @@
 #ifndef QN_Q4_1_H
 #define QN_Q4_1_H
 
-#include "base/half.h"
+#include "format/lanes.h"
 
 typedef struct qn_q4_1 {
     u16 d, m;
@@ -14,8 +14,9 @@ static_assert(sizeof(qn_q4_1) == 20, "q4_1 block");
 static inline void qn_q4_1_decode(const qn_q4_1 *b, float *restrict y)
 {
     const float d = qn_f16_f32(b->d), m = qn_f16_f32(b->m);
-    for (int i = 0; i < 16; i++) y[i] = d * (float)(b->q[i] & 15) + m;
-    for (int i = 0; i < 16; i++) y[i + 16] = d * (float)(b->q[i] >> 4) + m;
+    const qn_u8x16 q = qn_load16(b->q);
+    qn_put16_min(y, (qn_i8x16)(q & 15), d, -m);
+    qn_put16_min(y + 16, (qn_i8x16)(q >> 4), d, -m);
 }
 
 static inline void qn_q4_1_decode_run(const qn_q4_1 *b, float *restrict y, size_t n)

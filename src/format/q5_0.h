@@ -3,7 +3,7 @@
 #ifndef QN_Q5_0_H
 #define QN_Q5_0_H
 
-#include "base/half.h"
+#include "format/lanes.h"
 
 typedef struct qn_q5_0 {
     u16 d;
@@ -15,10 +15,9 @@ static_assert(sizeof(qn_q5_0) == 22, "q5_0 block");
 static inline void qn_q5_0_decode(const qn_q5_0 *b, float *restrict y)
 {
     const float d = qn_f16_f32(b->d);
-    u32 high;
-    memcpy(&high, b->high, 4);
-    for (int i = 0; i < 16; i++) y[i] = d * (float)((b->q[i] & 15) + (int)(high >> i << 4 & 16) - 16);
-    for (int i = 0; i < 16; i++) y[i + 16] = d * (float)((b->q[i] >> 4) + (int)(high >> i >> 12 & 16) - 16);
+    const qn_u8x16 q = qn_load16(b->q);
+    qn_put16(y, (qn_i8x16)((q & 15) | qn_fifth16(b->high)) - 16, d);
+    qn_put16(y + 16, (qn_i8x16)(q >> 4 | qn_fifth16(b->high + 2)) - 16, d);
 }
 
 static inline void qn_q5_0_decode_run(const qn_q5_0 *b, float *restrict y, size_t n)

@@ -3,7 +3,7 @@
 #ifndef QN_Q5_1_H
 #define QN_Q5_1_H
 
-#include "base/half.h"
+#include "format/lanes.h"
 
 typedef struct qn_q5_1 {
     u16 d, m;
@@ -15,10 +15,9 @@ static_assert(sizeof(qn_q5_1) == 24, "q5_1 block");
 static inline void qn_q5_1_decode(const qn_q5_1 *b, float *restrict y)
 {
     const float d = qn_f16_f32(b->d), m = qn_f16_f32(b->m);
-    u32 high;
-    memcpy(&high, b->high, 4);
-    for (int i = 0; i < 16; i++) y[i] = d * (float)((b->q[i] & 15) + (int)(high >> i << 4 & 16)) + m;
-    for (int i = 0; i < 16; i++) y[i + 16] = d * (float)((b->q[i] >> 4) + (int)(high >> i >> 12 & 16)) + m;
+    const qn_u8x16 q = qn_load16(b->q);
+    qn_put16_min(y, (qn_i8x16)((q & 15) | qn_fifth16(b->high)), d, -m);
+    qn_put16_min(y + 16, (qn_i8x16)(q >> 4 | qn_fifth16(b->high + 2)), d, -m);
 }
 
 static inline void qn_q5_1_decode_run(const qn_q5_1 *b, float *restrict y, size_t n)

@@ -3,8 +3,8 @@
 #ifndef QN_Q5_K_H
 #define QN_Q5_K_H
 
-#include "base/half.h"
 #include "format/kscale.h"
+#include "format/lanes.h"
 
 typedef struct qn_q5_k {
     u16 d, dmin;
@@ -17,15 +17,16 @@ static_assert(sizeof(qn_q5_k) == 176, "q5_k block");
 static inline void qn_q5_k_decode(const qn_q5_k *b, float *restrict y)
 {
     const float d = qn_f16_f32(b->d), dmin = qn_f16_f32(b->dmin);
-    const u8 *high = b->high;
     u8 scale[8], min[8];
     qn_kscale_get(b->scale, scale, min);
     for (int j = 0; j < 4; j++, y += 64) {
-        const u8 *q = b->q + 32 * j;
         const float s0 = d * (float)scale[2 * j], m0 = dmin * (float)min[2 * j];
         const float s1 = d * (float)scale[2 * j + 1], m1 = dmin * (float)min[2 * j + 1];
-        for (int i = 0; i < 32; i++) y[i] = s0 * (float)((q[i] & 15) + (high[i] >> 2 * j << 4 & 16)) - m0;
-        for (int i = 0; i < 32; i++) y[i + 32] = s1 * (float)((q[i] >> 4) + (high[i] >> 2 * j << 3 & 16)) - m1;
+        for (int i = 0; i < 32; i += 16) {
+            const qn_u8x16 q = qn_load16(b->q + 32 * j + i), high = qn_load16(b->high + i) >> 2 * j;
+            qn_put16_min(y + i, (qn_i8x16)((q & 15) | (high << 4 & 16)), s0, m0);
+            qn_put16_min(y + i + 32, (qn_i8x16)(q >> 4 | (high << 3 & 16)), s1, m1);
+        }
     }
 }
 

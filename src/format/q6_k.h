@@ -4,7 +4,7 @@
 #ifndef QN_Q6_K_H
 #define QN_Q6_K_H
 
-#include "base/half.h"
+#include "format/lanes.h"
 
 typedef struct qn_q6_k {
     u8 low[128];
@@ -17,13 +17,16 @@ static_assert(sizeof(qn_q6_k) == 210, "q6_k block");
 static inline void qn_q6_k_decode(const qn_q6_k *b, float *restrict y)
 {
     const float d = qn_f16_f32(b->d);
-    for (int g = 0; g < 16; g++) {
-        const int half = g / 8, run = g / 2 % 4, at = 16 * (g % 2);
-        const u8 *low = b->low + 64 * half + 32 * (run % 2) + at, *high = b->high + 32 * half + at;
-        const int nibble = run / 2 * 4, pair = 2 * run;
-        const float s = d * (float)b->scale[g];
-        for (int i = 0; i < 16; i++) y[16 * g + i] = s * (float)((low[i] >> nibble & 15) + (high[i] >> pair << 4 & 48) - 32);
-    }
+    for (int h = 0; h < 2; h++, y += 128)
+        for (int i = 0; i < 2; i++) {
+            const u8 *low = b->low + 64 * h + 16 * i;
+            const qn_u8x16 l0 = qn_load16(low), l1 = qn_load16(low + 32), high = qn_load16(b->high + 32 * h + 16 * i);
+            const i8 *sc = b->scale + 8 * h + i; /* of every other group */
+            qn_put16(y + 16 * i, (qn_i8x16)((l0 & 15) | (high << 4 & 48)) - 32, d * (float)sc[0]);
+            qn_put16(y + 16 * i + 32, (qn_i8x16)((l1 & 15) | (high << 2 & 48)) - 32, d * (float)sc[2]);
+            qn_put16(y + 16 * i + 64, (qn_i8x16)(l0 >> 4 | (high & 48)) - 32, d * (float)sc[4]);
+            qn_put16(y + 16 * i + 96, (qn_i8x16)(l1 >> 4 | (high >> 2 & 48)) - 32, d * (float)sc[6]);
+        }
 }
 
 static inline void qn_q6_k_decode_run(const qn_q6_k *b, float *restrict y, size_t n)

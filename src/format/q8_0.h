@@ -2,7 +2,7 @@
 #ifndef QN_Q8_0_H
 #define QN_Q8_0_H
 
-#include "base/half.h"
+#include "format/lanes.h"
 
 typedef struct qn_q8_0 {
     u16 d;
@@ -13,7 +13,8 @@ static_assert(sizeof(qn_q8_0) == 34, "q8_0 block");
 static inline void qn_q8_0_decode(const qn_q8_0 *b, float *restrict y)
 {
     const float d = qn_f16_f32(b->d);
-    for (int i = 0; i < 32; i++) y[i] = d * (float)b->q[i];
+    qn_put16(y, (qn_i8x16)qn_load16(b->q), d);
+    qn_put16(y + 16, (qn_i8x16)qn_load16(b->q + 16), d);
 }
 
 static inline void qn_q8_0_decode_run(const qn_q8_0 *b, float *restrict y, size_t n)
