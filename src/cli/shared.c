@@ -1,0 +1,127 @@
+/* shared.c - what commands that run a model have in common: the options of an engine, names to models, ids typed by hand. */
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "cli/command.h"
+#include "hub/hub.h"
+
+const qn_opt qn_engine_opts[] = {
+    { "ctx-size", "c", NULL, OPT_int, QN_AT(qn_engine_args, n_ctx, int), "N", NULL,
+      "tokens of context; 0: the model's own, at most 8192", 0, INT_MAX },
+    { "batch-size", "b", NULL, OPT_int, QN_AT(qn_engine_args, n_batch, int), "N", NULL,
+      "most tokens in one pass; 0: 512", 0, 1 << 20 },
+    { "threads", "t", NULL, OPT_int, QN_AT(qn_engine_args, threads, int), "N", NULL,
+      "threads; 0: one per physical core that this process may use", 0, 1024 },
+    { "isa", NULL, NULL, OPT_choice, QN_AT(qn_engine_args, isa, int), "auto|ref|base|avx2|avx512", "auto",
+      "highest instruction set the kernels may use", 0, 0 },
+    { "kv", NULL, "cache-type", OPT_choice, QN_AT(qn_engine_args, kv, int), "f16|f32|q8_0", "f16",
+      "type of the KV cache", 0, 0 },
+    { 0 },
+};
+
+bool qn_cli_find_model(const qn_cli *c, const char *name, char **path, qn_err *e)
+{
+    if (!qn_hub_find(name, path, e)) return false;
+    qn_cli_debug(c, "model: %s", *path);
+    return true;
+}
+
+static bool open_engine(const qn_cli *c, const qn_engine_args *a, bool profile, qn_model *m, qn_engine **en, qn_err *e)
+{
+    qn_options o = QN_OPTIONS_DEFAULT;
+    qn_bar bar;
+    qn_bar_open(&bar, c);
+    o.threads = a->threads;
+    o.isa = a->isa; /* the choices stand in the order of QN_ISA_* and QN_KV_* */
+    o.kv = a->kv;
+    o.n_ctx = a->n_ctx;
+    o.n_batch = a->n_batch;
+    o.profile = profile;
+    o.progress = qn_bar_show;
+    o.progress_user = &bar;
+    *en = qn_engine_open(m, &o, e);
+    qn_bar_close(&bar);
+    if (!*en) return false;
+    qn_interrupt_arm(*en);
+    qn_cli_debug(c, "engine: %d threads, %s", qn_engine_threads(*en), qn_engine_isa(*en));
+    if (qn_interrupted()) return qn_fail(e, QN_ECANCELLED, "interrupted");
+    return true;
+}
+
+bool qn_cli_open(const qn_cli *c, const char *name, const qn_engine_args *args, bool profile, qn_model **m, qn_engine **en,
+                 qn_err *e)
+{
+    char *path = NULL;
+    *m = NULL;
+    if (en) *en = NULL;
+    if (!qn_cli_find_model(c, name, &path, e)) return false;
+    *m = qn_model_open(path, e);
+    qn_free(path);
+    if (*m && (!args || open_engine(c, args, profile, *m, en, e))) return true;
+    qn_cli_close(*m, en ? *en : NULL);
+    *m = NULL;
+    if (en) *en = NULL;
+    return false;
+}
+
+void qn_cli_close(qn_model *m, qn_engine *en)
+{
+    qn_interrupt_arm(NULL);
+    qn_engine_close(en);
+    qn_model_close(m);
+}
+
+static bool is_between(char ch) { return ch == ' ' || ch == ',' || ch == '\n' || ch == '\t' || ch == '\r'; }
+
+/* One number at text[*at]; steps over it. */
+static bool parse_id(const char *text, size_t n, size_t *at, int n_vocab, size_t position, int32_t *id, qn_err *e)
+{
+    char word[24];
+    size_t len = 0;
+    i64 v;
+    while (*at + len < n && !is_between(text[*at + len]) && text[*at + len] != ']') len++;
+    const size_t kept = qn_minz(len, sizeof word - 1);
+    memcpy(word, text + *at, kept);
+    word[kept] = 0;
+    if (kept < len || !qn_parse_i64(word, 0, INT32_MAX, &v))
+        return qn_fail(e, QN_EUSAGE, "tokens: \"%s\" at position %zu is not a token id", word, position);
+    if (n_vocab > 0 && v >= n_vocab)
+        return qn_fail(e, QN_EUSAGE, "tokens: %lld at position %zu is not below the vocabulary's %d", (long long)v, position,
+                       n_vocab);
+    *id = (int32_t)v;
+    *at += len;
+    return true;
+}
+
+bool qn_cli_parse_ids(const char *text, size_t n, int n_vocab, int32_t **ids, size_t *n_ids, qn_err *e)
+{
+    qn_buf b = { 0 };
+    size_t at = 0, count = 0;
+    while (at < n && is_between(text[at])) at++;
+    const bool bracket = at < n && text[at] == '[';
+    at += bracket;
+    for (;;) {
+        int32_t id;
+        while (at < n && is_between(text[at])) at++;
+        if (at >= n || (bracket && text[at] == ']')) break;
+        if (!parse_id(text, n, &at, n_vocab, count++, &id, e)) return qn_buf_close(&b), false;
+        qn_buf_put(&b, &id, sizeof id);
+    }
+    const bool closed = at < n && text[at] == ']';
+    for (at += closed; at < n && is_between(text[at]);) at++;
+    if (closed != bracket || at < n) {
+        qn_buf_close(&b);
+        return qn_fail(e, QN_EUSAGE, "tokens: the list does not end where it should, after %zu ids", count);
+    }
+    char *taken = NULL;
+    size_t bytes = 0;
+    if (!b.p) qn_buf_puts(&b, "");
+    if (!qn_buf_take(&b, &taken, &bytes, e)) return false;
+    *ids = (int32_t *)(void *)taken;
+    *n_ids = count;
+    return true;
+}
