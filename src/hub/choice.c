@@ -243,7 +243,7 @@ static bool take_folder(qn_choice *c, const qn_names *all, const char *folder, c
     return c->folder != NULL;
 }
 
-bool qn_choose(qn_choice *c, const qn_names *all, const char *file, const char *where, qn_err *e)
+bool qn_choice_open(qn_choice *c, const qn_names *all, const char *file, const char *where, qn_err *e)
 {
     const char *folder = "";
     *c = (qn_choice){ 0 };

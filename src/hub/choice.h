@@ -26,7 +26,7 @@ typedef struct qn_choice {
 
 /* Chooses among a repository's files. file: what the user named, a file or a folder; NULL: the best that is there, which is
  * Q4_K_M, then Q8_0, then others; without GGUF the safetensors with all that describes them. where: names the repository. */
-bool qn_choose(qn_choice *c, const qn_names *all, const char *file, const char *where, qn_err *e);
+bool qn_choice_open(qn_choice *c, const qn_names *all, const char *file, const char *where, qn_err *e);
 void qn_choice_close(qn_choice *c);
 
 #endif

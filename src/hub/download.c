@@ -151,7 +151,7 @@ static bool pull_repo(const char *name, qn_progress_fn progress, void *user, qn_
     pull p = { 0 };
     const bool ok = qn_repo_parse(&p.repo, name, e) && qn_repo_dir_open(&p.dir, p.repo.id, e)
         && qn_net_open(&p.net, progress, user, e) && ask_listing(&p, e)
-        && qn_choose(&p.choice, &p.all, p.repo.file, p.repo.id, e) && ask_blobs(&p, e) && bring_blobs(&p, out, e)
+        && qn_choice_open(&p.choice, &p.all, p.repo.file, p.repo.id, e) && ask_blobs(&p, e) && bring_blobs(&p, out, e)
         && publish(&p, e) && say_where(&p, out, e);
     close_pull(&p);
     return ok;

@@ -94,7 +94,7 @@ static bool choose_in(const char *snapshot, const qn_repo *r, char **path, qn_er
 {
     qn_names all = { 0 };
     qn_choice c = { 0 };
-    const bool ok = qn_names_scan(&all, snapshot, e) && qn_choose(&c, &all, r->file, r->id, e);
+    const bool ok = qn_names_scan(&all, snapshot, e) && qn_choice_open(&c, &all, r->file, r->id, e);
     if (ok) {
         const char *tail = c.open ? c.open : c.folder;
         *path = tail[0] ? qn_path_join(snapshot, tail, e) : qn_strdup(snapshot, e);

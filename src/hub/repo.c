@@ -111,7 +111,8 @@ static char *read_ref(const qn_repo_dir *d, const char *rev, qn_err *e)
     char *path = path_of(d, "refs", rev, e), *text = NULL;
     if (!path) return NULL;
     qn_err ignored = { 0 };
-    if (qn_is_file(path) && qn_file_read(path, 256, &text, NULL, &ignored)) {
+    size_t n;
+    if (qn_is_file(path) && qn_file_read(path, 256, &text, &n, &ignored)) {
         text[strcspn(text, " \r\n")] = '\0';
         if (!qn_is_commit(text)) {
             qn_free(text);
