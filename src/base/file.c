@@ -363,6 +363,41 @@ char *qn_path_join(const char *dir, const char *name, qn_err *e)
     return p;
 }
 
+/* Whether a real path lies below a real folder. */
+static bool is_below(const char *path, const char *dir, size_t n_dir)
+{
+    return !strncmp(path, dir, n_dir) && (path[n_dir] == '/' || (n_dir == 1 && dir[0] == '/'));
+}
+
+/* dir is .../snapshots/REV and path is below .../blobs */
+static bool is_blob(const char *path, const char *dir)
+{
+    const char *rev = strrchr(dir, '/');
+    static const char snapshots[] = "/snapshots", blobs[] = "/blobs";
+    if (!rev || rev - dir < (ptrdiff_t)sizeof snapshots) return false;
+    const size_t repo = (size_t)(rev - dir) - (sizeof snapshots - 1);
+    return !strncmp(dir + repo, snapshots, sizeof snapshots - 1) && !strncmp(path, dir, repo)
+           && is_below(path + repo, blobs, sizeof blobs - 1);
+}
+
+char *qn_path_within(const char *dir, const char *name, qn_err *e)
+{
+    char real[PATH_MAX], folder[PATH_MAX];
+    if (!*name || strpbrk(name, "/\\:") || !strcmp(name, ".") || !strcmp(name, "..")) {
+        qn_fail(e, QN_EFORMAT, "%s: file name %.100s leads out of the folder", qn_path_tail(dir), name);
+        return NULL;
+    }
+    char *joined = qn_path_join(dir, name, e);
+    if (!joined) return NULL;
+    char *found = NULL;
+    if (!realpath(dir, folder) || !realpath(joined, real)) qn_fail_errno(e, "%s", qn_path_tail(joined));
+    else if (!is_below(real, folder, strlen(folder)) && !is_blob(real, folder))
+        qn_fail(e, QN_EFORMAT, "%s: a link that leads out of its folder", qn_path_tail(joined));
+    else found = qn_strdup(real, e);
+    qn_free(joined);
+    return found;
+}
+
 bool qn_mkdirs(const char *path, qn_err *e)
 {
     char *p = qn_strdup(path, e);

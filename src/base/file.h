@@ -28,6 +28,9 @@ void qn_out_close(qn_out *o);
 
 /* dir + "/" + name, allocated. */
 char *qn_path_join(const char *dir, const char *name, qn_err *e);
+/* The real path of a file of a folder, allocated. Refuses names that are paths, links that lead out of the folder (but follows
+ * those of a Hugging Face cache, from REPO/snapshots/REV to REPO/blobs), and what is not there. */
+char *qn_path_within(const char *dir, const char *name, qn_err *e);
 bool qn_mkdirs(const char *path, qn_err *e);
 
 /* A mapped file that was cut short raises SIGBUS when read. This runs fn(user), on as many threads as it likes: what is gone

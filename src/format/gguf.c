@@ -64,7 +64,8 @@ static const char *looks_like(const u8 *p, u64 n)
         { "ggml", 4, "an old GGML file" }, { "ggjt", 4, "an old GGJT file" }, { "tjgg", 4, "an old GGJT file" },
         { "ggmf", 4, "an old GGMF file" }, { "fmgg", 4, "an old GGMF file" }, { "ggla", 4, "a GGLA adapter" },
         { "algg", 4, "a GGLA adapter" }, { "\177ELF", 4, "a program (ELF)" }, { "\211PNG", 4, "a PNG image" },
-        { "PK\003\004", 4, "a zip archive (or a PyTorch file)" }, { "\037\213", 2, "a gzip file" }, { "\050\265\057\375", 4, "a zstd file" },
+        { "PK\003\004", 4, "a zip archive (or a PyTorch file)" }, { "\037\213", 2, "a gzip file" },
+        { "\050\265\057\375", 4, "a zstd file" },
         { "\200\002", 2, "a Python pickle" }, { "<!", 2, "a web page" }, { "<html", 5, "a web page" },
         { "version https://git-lfs", 23, "a Git LFS pointer, not the file itself" }, { "{", 1, "JSON text" },
     };

@@ -28,11 +28,11 @@ typedef struct qn_value {
 typedef struct qn_kv { qn_str key; qn_value v; } qn_kv;
 
 typedef struct qn_tensor {
-    const char *name;          /* NUL-terminated, at most 64 bytes + NUL */
+    const char *name;          /* NUL-terminated, at most 64 bytes + NUL (names of Hugging Face: 256) */
     qn_dtype type;
     int n_dims;                /* 1..4 */
     u64 dims[4];               /* contiguous dimension first, unused ones 1: [cols, rows, 1, 1] */
-    const u8 *data;            /* aligned to at least 8 */
+    const u8 *data;            /* aligned to its element at least: 8 in GGUF, 2 or 4 in safetensors */
     u64 bytes;
     int file;                  /* index into maps */
 } qn_tensor;
