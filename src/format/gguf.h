@@ -8,8 +8,8 @@
  * bytes that are there before anything is allocated for it. */
 qn_source *qn_gguf_open(const char *path, qn_err *e);
 
-/* Writing. layout fills offsets and the header bytes for `s` (tensor types as in `types`, or their own where types is NULL);
- * the caller then writes each tensor's bytes at its offset, from any thread, and commits. */
+/* Writing. open makes the header for s (tensor types as in `types`, or their own where types is NULL; keys split.* and quern.*
+ * are left out) and places every tensor; the caller then writes each tensor's bytes, from any thread, and commits. */
 typedef struct qn_gguf_writer {
     qn_out out;
     u64 *offsets;   /* [n_tensors] from the start of the file */
@@ -17,7 +17,8 @@ typedef struct qn_gguf_writer {
     u64 total;
 } qn_gguf_writer;
 bool qn_gguf_write_open(qn_gguf_writer *w, const char *path, const qn_source *s, const qn_dtype *types, qn_err *e);
-bool qn_gguf_write_tensor(qn_gguf_writer *w, size_t i, u64 at, const void *p, size_t n, qn_err *e); /* bytes at..at+n of tensor i */
+bool qn_gguf_write_tensor(qn_gguf_writer *w, size_t i, u64 at, const void *p, size_t n,
+                          qn_err *e); /* bytes at..at+n of tensor i */
 bool qn_gguf_write_commit(qn_gguf_writer *w, qn_err *e);
 void qn_gguf_write_close(qn_gguf_writer *w);
 

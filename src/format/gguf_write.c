@@ -38,8 +38,11 @@ static bool put_array(qn_buf *b, const qn_source *s, const qn_kv *kv, qn_err *e)
     return true;
 }
 
-/* Which part of a split model it was means nothing in a file that is whole. */
-static bool is_kept(const qn_kv *kv) { return kv->key.n < 6 || memcmp(kv->key.p, "split.", 6); }
+/* Which part of a split model it was means nothing in a file that is whole, nor do notes that quern makes for itself. */
+static bool is_kept(const qn_kv *kv)
+{
+    return kv->key.n < 6 || (memcmp(kv->key.p, "split.", 6) && memcmp(kv->key.p, "quern.", 6));
+}
 
 static bool put_keys(qn_buf *b, const qn_source *s, qn_err *e)
 {
