@@ -22,6 +22,14 @@ static inline void qn_clean(const float *restrict x, float *restrict y, int n)
 /* 1/d; 0 for a d whose reciprocal would not be finite (such a scale is 0 in f16 anyway). */
 static inline float qn_inverse(float d) { return fabsf(d) < FLT_MIN ? 0 : 1 / d; }
 
+/* The f16 next to v and not nearer to zero; |v| <= 65504. A scale that is rounded down may leave the largest group out of
+ * reach, and where f16 is denormal (weights below about 1e-3) by far. */
+static inline float qn_f16_outward(float v)
+{
+    const u16 h = qn_f32_f16(v);
+    return qn_f16_f32((u16)(h + (fabsf(qn_f16_f32(h)) < fabsf(v))));
+}
+
 /* Nearest integer, halves away from zero; |x| < 2^23. */
 static inline int qn_nearest(float x)
 {
@@ -48,10 +56,10 @@ static inline void qn_range(const float *x, int n, float *min, float *max)
     }
 }
 
-/* n values below 16: the first half into low nibbles, the second into high ones. */
+/* Low four bits of n values: the first half into low nibbles, the second into high ones. */
 static inline void qn_pack_nibbles(const u8 *q, u8 *out, int n)
 {
-    for (int i = 0; i < n / 2; i++) out[i] = (u8)((q[i] & 15) | q[i + n / 2] << 4);
+    for (int i = 0; i < n / 2; i++) out[i] = (u8)((q[i] & 15) | (q[i + n / 2] & 15) << 4);
 }
 
 /* Bit 4 of 32 values, value i to bit i. */
