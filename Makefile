@@ -1,14 +1,20 @@
 # quern: plain GNU make. `make run` and `make test` are the two commands of the README; the rest serves them.
-#   make            build/quern, build/libquern.a, build/libquern.so
-#   make MODE=asan  the same under build/asan (also: tsan, clang, fuzz)
-#   make unit T=test_buf   one unit test
+#   make                   build/quern, build/libquern.a, build/libquern.so
+#   make MODE=asan         the same under build/asan (also: tsan, clang, fuzz)
+#   make run               setup, build, and an answer with its profile
+#   make test              setup, then everything that must hold (tests/run_all.py)
+#   make unit T=test_buf   one unit test; without T all of them
+#   make fuzz T=fuzz_gguf S=600   one fuzz target for S seconds, with its corpus
+#   make install           PREFIX and DESTDIR as usual
 # Every .c below src/ is part of the library, except cli/ which is the program. ISA flags belong to kernel/<isa>/ alone.
 
 MODE   ?= release
 BUILD  ?= build$(if $(filter release,$(MODE)),,/$(MODE))
 PREFIX ?= /usr/local
+JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
 
 CC_clang := clang
+CC_asan  := clang
 CC_fuzz  := clang
 CC       := $(or $(CC_$(MODE)),$(if $(filter default,$(origin CC)),gcc,$(CC)))
 
@@ -19,14 +25,16 @@ OPT_tsan    := -O1 -g -fsanitize=thread
 OPT_fuzz    := -O1 -g -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=undefined
 
 DEPS    := libpcre2-8 libutf8proc libcurl sqlite3 libzstd hwloc libedit
-YYJSON  := $(shell pkg-config --exists yyjson && echo system)
+YYJSON  := $(shell pkg-config --exists yyjson 2>/dev/null && echo system)
 DEPDIR  := .deps
 WARN    := -Wall -Wextra -Wshadow -Wconversion -Werror -Wno-unknown-warning-option
-CFLAGS  := -std=gnu17 -D_GNU_SOURCE $(WARN) $(OPT_$(MODE)) -fPIC -fvisibility=hidden -ffp-contract=off -pthread -MMD -MP \
-           -Iinclude -Isrc $(shell pkg-config --cflags $(DEPS)) \
+CFLAGS  := -std=gnu17 $(WARN) $(OPT_$(MODE)) -fPIC -fvisibility=hidden -ffp-contract=off -pthread -MMD -MP \
+           -Iinclude -Isrc $(shell pkg-config --cflags $(DEPS) 2>/dev/null) \
            $(if $(YYJSON),$(shell pkg-config --cflags yyjson),-isystem $(DEPDIR)/yyjson)
-LIBS    := $(shell pkg-config --libs $(DEPS)) $(if $(YYJSON),$(shell pkg-config --libs yyjson)) -lm -ldl -pthread
-ARCH    := $(shell $(CC) -dumpmachine | cut -d- -f1)
+LIBS    := $(shell pkg-config --libs $(DEPS) 2>/dev/null) $(if $(YYJSON),$(shell pkg-config --libs yyjson)) -lm -ldl -pthread
+ARCH    := $(shell $(CC) -dumpmachine 2>/dev/null | cut -d- -f1)
+VERSION := $(shell sed -n 's/^\#define QN_VERSION "\(.*\)"/\1/p' include/quern.h)
+SONAME  := libquern.so.$(firstword $(subst ., ,$(VERSION)))
 
 # Kernel folders: what this architecture has, and the flags each one may use.
 ISA_x86_64  := avx2 avx512
@@ -39,11 +47,13 @@ LIB_DIRS := base trace format text kernel kernel/ref kernel/base $(ISA_$(ARCH):%
 LIB_SRC  := $(foreach d,$(LIB_DIRS),$(wildcard src/$(d)/*.c))
 CLI_SRC  := $(wildcard src/cli/*.c)
 TEST_SRC := $(wildcard tests/unit/test_*.c)
+FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 
 obj = $(patsubst src/%.c,$(BUILD)/obj/%.o,$(1))
 LIB_OBJ := $(call obj,$(LIB_SRC)) $(if $(YYJSON),,$(BUILD)/obj/yyjson.o)
 CLI_OBJ := $(call obj,$(CLI_SRC))
 TESTS   := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(TEST_SRC))
+EXAMPLES := $(patsubst examples/%.c,$(BUILD)/examples/%,$(wildcard examples/*.c))
 
 all: $(BUILD)/quern $(BUILD)/libquern.a $(BUILD)/libquern.so
 
@@ -54,7 +64,7 @@ $(BUILD)/libquern.a: $(LIB_OBJ)
 	rm -f $@ && ar rcs $@ $^
 
 $(BUILD)/libquern.so: $(LIB_OBJ)
-	$(CC) $(OPT_$(MODE)) -shared -Wl,-soname,libquern.so.0 -o $@ $^ $(LIBS)
+	$(CC) $(OPT_$(MODE)) -shared -Wl,-soname,$(SONAME) -o $@ $^ $(LIBS)
 
 $(BUILD)/obj/kernel/avx2/%.o: ISA_FLAGS := $(FLAGS_avx2)
 $(BUILD)/obj/kernel/avx512/%.o: ISA_FLAGS := $(FLAGS_avx512)
@@ -65,21 +75,98 @@ $(BUILD)/obj/%.o: src/%.c Makefile
 
 $(BUILD)/obj/yyjson.o: $(DEPDIR)/yyjson/yyjson.c
 	@mkdir -p $(@D)
-	$(CC) -O3 -g -fPIC -w -c -o $@ $<
+	$(CC) $(OPT_$(MODE)) -fPIC -w -c -o $@ $<
 
 $(DEPDIR)/yyjson/yyjson.c:
 	tools/setup.sh yyjson
+
+# ---- what is made from the program itself
+
+$(BUILD)/share/quern.1: $(BUILD)/quern
+	@mkdir -p $(@D)
+	$< __man > $@
+$(BUILD)/share/quern.%: $(BUILD)/quern
+	@mkdir -p $(@D)
+	$< completion $* > $@
+
+$(BUILD)/share/quern.pc: Makefile include/quern.h
+	@mkdir -p $(@D)
+	@printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$${prefix}/lib' 'includedir=$${prefix}/include' '' 'Name: quern' \
+	    'Description: runs language models and says where the time goes' 'Version: $(VERSION)' \
+	    'Requires.private: $(DEPS)' 'Libs: -L$${libdir} -lquern' 'Libs.private: -lm -ldl -pthread' \
+	    'Cflags: -I$${includedir}' > $@
+
+SHARE := $(addprefix $(BUILD)/share/quern.,1 bash zsh fish pc)
+D      = $(DESTDIR)$(PREFIX)
+
+install: all $(SHARE)
+	install -d $(D)/bin $(D)/include $(D)/lib/pkgconfig $(D)/share/man/man1 $(D)/share/quern \
+	    $(D)/share/bash-completion/completions $(D)/share/zsh/site-functions $(D)/share/fish/vendor_completions.d
+	install -m 755 $(BUILD)/quern $(D)/bin/quern
+	install -m 644 include/quern.h $(D)/include/quern.h
+	install -m 644 $(BUILD)/libquern.a $(D)/lib/libquern.a
+	install -m 755 $(BUILD)/libquern.so $(D)/lib/libquern.so.$(VERSION)
+	ln -sf libquern.so.$(VERSION) $(D)/lib/$(SONAME)
+	ln -sf $(SONAME) $(D)/lib/libquern.so
+	sed 's|^prefix=.*|prefix=$(PREFIX)|' $(BUILD)/share/quern.pc > $(D)/lib/pkgconfig/quern.pc
+	install -m 644 $(BUILD)/share/quern.1 $(D)/share/man/man1/quern.1
+	install -m 644 $(BUILD)/share/quern.bash $(D)/share/bash-completion/completions/quern
+	install -m 644 $(BUILD)/share/quern.zsh $(D)/share/zsh/site-functions/_quern
+	install -m 644 $(BUILD)/share/quern.fish $(D)/share/fish/vendor_completions.d/quern.fish
+	install -m 644 models/quern-tiny.gguf $(D)/share/quern/quern-tiny.gguf
+
+# ---- examples, tests
+
+examples: $(EXAMPLES)
+$(BUILD)/examples/%: examples/%.c $(BUILD)/libquern.a
+	@mkdir -p $(@D)
+	$(CC) -std=c17 $(WARN) $(OPT_$(MODE)) -Iinclude -o $@ $< $(BUILD)/libquern.a $(LIBS)
 
 $(BUILD)/unit/%: tests/unit/%.c $(BUILD)/libquern.a
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -Itests -o $@ $< $(BUILD)/libquern.a -lcmocka $(LIBS)
 
+unit-build: $(TESTS)
 unit: $(if $(T),$(BUILD)/unit/$(T),$(TESTS))
 	@for t in $^; do echo "== $$t"; $$t || exit 1; done
+
+$(BUILD)/fuzz/%: tests/fuzz/%.c $(BUILD)/libquern.a
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -fsanitize=fuzzer -Itests -o $@ $< $(BUILD)/libquern.a $(LIBS)
+
+# The corpus is replayed by a plain loop, so that the sanitizer build serves it too.
+$(BUILD)/replay/%: tests/fuzz/%.c tests/fuzz/replay.c $(BUILD)/libquern.a
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -Itests -o $@ $< tests/fuzz/replay.c $(BUILD)/libquern.a $(LIBS)
+replay-build: $(patsubst tests/fuzz/%.c,$(BUILD)/replay/%,$(FUZZ_SRC))
+
+# The pool's test needs base/ alone: no need to build the rest under TSan.
+BASE_OBJ := $(call obj,$(wildcard src/base/*.c)) $(if $(YYJSON),,$(BUILD)/obj/yyjson.o)
+$(BUILD)/unit/base-%: tests/unit/%.c $(BASE_OBJ)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -Itests -o $@ $^ -lcmocka $(LIBS)
+
+fuzz:
+	@$(MAKE) -s MODE=fuzz build/fuzz/fuzz/$(T)
+	@mkdir -p build/fuzz/found/$(T) tests/fuzz/corpus/$(T:fuzz_%=%)
+	build/fuzz/fuzz/$(T) -max_total_time=$(or $(S),60) -timeout=10 -rss_limit_mb=2048 build/fuzz/found/$(T) \
+	    tests/fuzz/corpus/$(T:fuzz_%=%)
+
+# ---- the two commands. They call make again, because this one was read before setup ran.
+
+setup:
+	@tools/setup.sh build
+run:
+	@tools/setup.sh build
+	@$(MAKE) -s -j$(JOBS) all
+	@tools/run.sh
+test:
+	@tools/setup.sh testing
+	@python3 tests/run_all.py -j $(JOBS)
 
 clean:
 	rm -rf build
 
 -include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(TESTS:=.d)
-.PHONY: all unit clean
+.PHONY: all install examples unit unit-build fuzz replay-build setup run test clean
 .SECONDARY:

@@ -28,9 +28,9 @@ typedef struct console {
 
 static char *show_prompt(EditLine *el)
 {
-    static char text[] = "> ";
+    static const char text[] = "> ";
     (void)el;
-    return text;
+    return (char *)text; /* libedit only reads it */
 }
 
 /* libedit's own reader takes Ctrl-C for noise and reads on; this one gives up. */
