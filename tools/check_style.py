@@ -9,9 +9,9 @@ import re
 import subprocess
 import sys
 
-FUNCTION, FILE, COLUMNS = (60, 100), (600, 1000), (110, 130)  # warn, fail
+FUNCTION, FILE, COLUMNS = (60, 100), (600, 1000), (125, 130)  # warn, fail
 NESTING = (4, 6)
-BANNED = r"\b(strcpy|strcat|stpcpy|sprintf|vsprintf|atoi|atol|atoll|atof|strtok|strtok_r|gets|scanf|sscanf|fscanf|alloca)\s*\("
+BANNED = r"\b(strcpy|strcat|stpcpy|sprintf|vsprintf|atoi|atol|atoll|atof|strtok|strtok_r|gets|alloca)\s*\("
 # call -> folders (or files) that may make it, and why nobody else does
 ONLY_IN = [
     (r"\b(getenv|secure_getenv)\s*\(", ("src/cli/", "src/hub/"), "the environment is an interface of the program, not of the library"),

@@ -101,8 +101,9 @@ const qn_command qn_command_probe = {
     .name = "probe",
     .args = "",
     .summary = "Check the kernels of this machine",
-    .about = "With --check, runs every kernel that this machine can run against its plain reference: odd sizes, poisoned outputs, "
-             "guarded buffers, one to several lanes. A kernel that crashes or hangs fails by its name. Exit status 1 if one failed.",
+    .about = "With --check, runs every kernel that this machine can run against its plain reference: odd sizes, poisoned "
+             "outputs, guarded buffers, one to several lanes. A kernel that crashes or hangs fails by its name. Exit status 1 "
+             "if one failed.",
     .examples = "quern probe --check\tall of them\nquern probe --check --op linear --isa avx2\tsome of them\n",
     .min_args = 0,
     .max_args = 0,

@@ -90,7 +90,8 @@ bool qn_talk_open(qn_talk *t, const qn_cli *c, const qn_run_args *a, const char 
         return qn_fail(e, QN_EUNSUPPORTED, "%s has no vocabulary; `quern logits` runs it on token ids", t->info.path);
     t->templated = t->info.chat_template && !a->raw;
     if (!t->templated && a->system)
-        return qn_fail(e, QN_EUSAGE, "--system-prompt: %s", a->raw ? "not together with --raw" : "this model has no chat template");
+        return qn_fail(e, QN_EUSAGE, "--system-prompt: %s",
+                       a->raw ? "not together with --raw" : "this model has no chat template");
     t->session = qn_session_open(t->engine, e);
     if (!t->session || !qn_sampling_from(&a->sampling, t->info.n_vocab, &t->sampling, &t->bias, e)) return false;
     t->sampling.n_probs = a->n_probs;
