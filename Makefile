@@ -28,7 +28,7 @@ DEPS    := libpcre2-8 libutf8proc libcurl sqlite3 libzstd hwloc libedit
 YYJSON  := $(shell pkg-config --exists yyjson 2>/dev/null && echo system)
 DEPDIR  := .deps
 WARN    := -Wall -Wextra -Wshadow -Wconversion -Werror -Wno-unknown-warning-option
-CFLAGS  := -std=gnu17 $(WARN) $(OPT_$(MODE)) -fPIC -fvisibility=hidden -ffp-contract=off -pthread -MMD -MP \
+CFLAGS  := -std=gnu17 -D_GNU_SOURCE $(WARN) $(OPT_$(MODE)) -fPIC -fvisibility=hidden -ffp-contract=off -pthread -MMD -MP \
            -Iinclude -Isrc $(shell pkg-config --cflags $(DEPS) 2>/dev/null) \
            $(if $(YYJSON),$(shell pkg-config --cflags yyjson),-isystem $(DEPDIR)/yyjson)
 LIBS    := $(shell pkg-config --libs $(DEPS) 2>/dev/null) $(if $(YYJSON),$(shell pkg-config --libs yyjson)) -lm -ldl -pthread
