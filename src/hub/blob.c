@@ -44,21 +44,23 @@ bool qn_status_fail(const qn_answer *a, const qn_net *n, const char *where, cons
         return qn_fail(e, QN_EIO, "%s: the server refuses (%ld): there is no such repository, or %s", where, a->status, hint);
     if (a->status == 404 && strcmp(a->problem, "RevisionNotFound") == 0)
         return qn_fail(e, QN_EIO, "%s: there is no such revision (404)", where);
-    if (a->status == 404 && file) return qn_fail(e, QN_EIO, "%s: no file named %s is there (404)", where, file);
+    if (a->status == 404 && file) return qn_fail(e, QN_EIO, "%s: no file named %s is there (404)", where, qn_path_tail(file));
     if (a->status == 404) return qn_fail(e, QN_EIO, "%s: %s has no such repository (404); %s", where, n->endpoint, hint);
     if (a->status == 429) return qn_fail(e, QN_EIO, "%s: the server asks us to wait (429): try again later", where);
-    return qn_fail(e, QN_EIO, "%s%s%s: the server answered with status %ld", where, file ? "/" : "", file ? file : "", a->status);
+    return qn_fail(e, QN_EIO, "%s: the server answered with status %ld", file ? qn_path_tail(file) : where, a->status);
 }
 
 bool qn_blob_ask(qn_blob *b, qn_net *n, const char *where, qn_err *e)
 {
     qn_answer a;
-    if (!qn_net_head(n, b->url, &a, e)) return e->code == QN_ECANCELLED ? false : qn_fail_within(e, b->file);
+    if (!qn_net_head(n, b->url, &a, e)) return e->code == QN_ECANCELLED ? false : qn_fail_within(e, qn_path_tail(b->file));
     if (!a.redirect && a.status / 100 != 2) return qn_status_fail(&a, n, where, b->file, e);
     const char *etag = a.linked_etag[0] ? a.linked_etag : a.etag;
-    if (!etag[0]) return qn_fail(e, QN_EFORMAT, "%s/%s: the server gives no ETag, so it is no Hugging Face hub", where, b->file);
+    if (!etag[0]) return qn_fail(e, QN_EFORMAT, "%s: the server gives no ETag for %s, so it is no Hugging Face hub", where,
+                                  qn_path_tail(b->file));
     if (etag[0] == '.' || strchr(etag, '/') || !qn_utf8_valid(etag, strlen(etag)) || qn_ends_with(etag, ".incomplete"))
-        return qn_fail(e, QN_EFORMAT, "%s/%s: the server's ETag '%s' cannot name a file", where, b->file, etag);
+        return qn_fail(e, QN_EFORMAT, "%s: the server's ETag '%.60s' for %s cannot name a file", where, etag,
+                       qn_path_tail(b->file));
     memcpy(b->etag, etag, strlen(etag) + 1);
     b->size = a.linked_size >= 0 ? a.linked_size : a.redirect ? -1 : a.size;
     return true;
@@ -141,7 +143,7 @@ static bool open_partial(partial *p, qn_err *e)
 {
     struct stat st;
     p->fd = open(p->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644);
-    if (p->fd < 0 || fstat(p->fd, &st) != 0) return qn_fail_errno(e, "%s: cannot open", p->path);
+    if (p->fd < 0 || fstat(p->fd, &st) != 0) return qn_fail_errno(e, "%s: cannot open", qn_path_tail(p->path));
     if (!S_ISREG(st.st_mode)) return qn_fail(e, QN_EIO, "%s: not a plain file", p->path);
     qn_sha256_begin(&p->sha);
     return p->b->size >= 0 && st.st_size > p->b->size ? restart(p, e) : take_up(p, e);
@@ -152,10 +154,11 @@ static bool has_room(const partial *p, qn_err *e)
     struct statvfs v;
     char need[32], have[32];
     if (p->b->size < 0 || statvfs(p->dir, &v) != 0) return true;
+    const char *file = qn_path_tail(p->b->file);
     const u64 want = (u64)p->b->size - p->have, room = (u64)v.f_bavail * (u64)v.f_frsize;
     if (want <= room) return true;
-    return qn_fail(e, QN_EIO, "%s needs %s more, and the disk of %s has %s", p->b->file, qn_human_bytes(want, need), p->dir,
-                   qn_human_bytes(room, have));
+    return qn_fail(e, QN_EIO, "%s needs %s more, and the disk of %s has %s", file, qn_human_bytes(want, need),
+                   qn_path_tail(p->dir), qn_human_bytes(room, have));
 }
 
 /* ---- bytes */
@@ -177,7 +180,7 @@ static bool write_all(partial *p, const u8 *at, size_t n, qn_err *e)
         if (w < 0 && errno == EINTR) continue;
         if (w < 0 && (errno == ENOSPC || errno == EDQUOT))
             return qn_fail(e, QN_EIO, "%s: the disk is full after %s; that much is kept, make room and run it again",
-                           p->b->file, of_all(p, how_far, sizeof how_far));
+                           qn_path_tail(p->b->file), of_all(p, how_far, sizeof how_far));
         if (w < 0) return qn_fail_errno(e, "%s: cannot write", p->path);
         qn_sha256_add(&p->sha, at, (size_t)w);
         p->have += (u64)w;
@@ -203,8 +206,8 @@ static bool append(void *user, const qn_answer *a, const void *bytes, size_t n, 
     p->b->fetched += n;
     if (p->b->size >= 0 && n > (u64)p->b->size - p->have) {
         unlink(p->path); /* whatever this is, it is not the file that was announced */
-        return qn_fail(e, QN_EFORMAT, "%s: the server sends more than the %lld bytes that it announced", p->b->file,
-                       (long long)p->b->size);
+        return qn_fail(e, QN_EFORMAT, "%s: the server sends more than the %lld bytes that it announced",
+                       qn_path_tail(p->b->file), (long long)p->b->size);
     }
     return write_all(p, bytes, n, e);
 }
@@ -213,8 +216,8 @@ static bool append(void *user, const qn_answer *a, const void *bytes, size_t n, 
 static bool can_go_on(partial *p, bool answered, const qn_answer *a, qn_err *e)
 {
     if (p->misplaced || (answered && a->status == 416)) return restart(p, e);
-    if (!answered) return a->again ? true : e->code == QN_EIO ? qn_fail_within(e, p->b->file) : false;
-    if (a->status / 100 != 2) return a->again ? true : qn_status_fail(a, p->net, p->b->file, NULL, e);
+    if (!answered) return a->again ? true : e->code == QN_EIO ? qn_fail_within(e, qn_path_tail(p->b->file)) : false;
+    if (a->status / 100 != 2) return a->again ? true : qn_status_fail(a, p->net, qn_path_tail(p->b->file), NULL, e);
     return qn_fail(e, QN_EIO, "the server sent too little") || true;
 }
 
@@ -227,8 +230,8 @@ static bool bring_bytes(partial *p, qn_err *e)
         p->begun = p->misplaced = false;
         const bool answered = qn_net_get(p->net, p->b->url, p->have, append, p, &a, e);
         if (!answered && e->code == QN_ECANCELLED)
-            return qn_fail(e, QN_ECANCELLED, "%s: cancelled at %s; that much is kept, run it again to go on", p->b->file,
-                           of_all(p, how_far, sizeof how_far));
+            return qn_fail(e, QN_ECANCELLED, "%s: cancelled at %s; that much is kept, run it again to go on",
+                           qn_path_tail(p->b->file), of_all(p, how_far, sizeof how_far));
         if (answered && a.status / 100 == 2 && (p->b->size < 0 || p->have == (u64)p->b->size)) return true;
         if (!can_go_on(p, answered, &a, e)) return false;
         tries = p->have > before && p->have - before >= USEFUL_BYTES ? 0 : tries + 1;
@@ -236,9 +239,9 @@ static bool bring_bytes(partial *p, qn_err *e)
             char why[sizeof e->msg];
             snprintf(why, sizeof why, "%.100s", answered && a.status / 100 != 2 ? "the server is in trouble" : e->msg);
             return qn_fail(e, QN_EIO, "%s: given up at %s after %d tries (%s); that much is kept, run it again to go on",
-                           p->b->file, of_all(p, how_far, sizeof how_far), TRIES, why);
+                           qn_path_tail(p->b->file), of_all(p, how_far, sizeof how_far), TRIES, why);
         }
-        if (!qn_net_wait(p->net, 200 << tries, e)) return false;
+        if (!qn_net_wait(p->net, 100 << tries, e)) return false;
     }
     return true;
 }
@@ -252,8 +255,8 @@ static bool is_right(partial *p, qn_err *e)
     qn_sha256_end(&p->sha, hex);
     if (strcasecmp(hex, p->b->etag) == 0) return true;
     unlink(p->path);
-    return qn_fail(e, QN_EFORMAT, "%s: what came has SHA-256 %.16s..., not %.16s...; it was removed, run it again", p->b->file, hex,
-                   p->b->etag);
+    return qn_fail(e, QN_EFORMAT, "%s: what came has SHA-256 %.16s..., not %.16s...; it was removed, run it again",
+                   qn_path_tail(p->b->file), hex, p->b->etag);
 }
 
 static bool settle(const partial *p, qn_err *e)

@@ -206,7 +206,7 @@ static bool take_file(qn_choice *c, const qn_names *all, const char *file, const
         char digits[16];
         snprintf(digits, sizeof digits, "%05d", i);
         memcpy(number, digits, 5);
-        if (!has_name(all, name)) return qn_fail(e, QN_EFORMAT, "%s: part %s is missing", where, name);
+        if (!has_name(all, name)) return qn_fail(e, QN_EFORMAT, "%s: part %s is missing", where, qn_path_tail(name));
         if (!qn_names_add(&c->files, name, e)) return false;
     }
     qn_names_sort(&c->files);
@@ -250,7 +250,7 @@ bool qn_choice_open(qn_choice *c, const qn_names *all, const char *file, const c
     if (file && has_name(all, file)) return take_file(c, all, file, where, e);
     for (size_t i = 0; file && !folder[0] && i < all->n; i++)
         if (is_below(all->at[i], file)) folder = file;
-    if (file && !folder[0]) return qn_fail(e, QN_EIO, "%s: no file named %s is there", where, file);
+    if (file && !folder[0]) return qn_fail(e, QN_EIO, "%s: no file named %s is there", where, qn_path_tail(file));
     const char *best = best_gguf(all, folder);
     return best ? take_file(c, all, best, where, e) : take_folder(c, all, folder, where, e);
 }

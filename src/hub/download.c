@@ -39,7 +39,8 @@ static bool read_names(pull *p, yyjson_val *files, qn_err *e)
         yyjson_val *v = yyjson_obj_get(f, "rfilename");
         const char *name = yyjson_get_str(v);
         if (!name || strlen(name) != yyjson_get_len(v) || !qn_is_safe_path(name))
-            return qn_fail(e, QN_EFORMAT, "%s: the server lists a file named '%s', which is refused", p->repo.id, name ? name : "");
+            return qn_fail(e, QN_EFORMAT, "%s: the server lists a file named '%.100s', which is refused", p->repo.id,
+                           name ? name : "");
         if (!qn_names_add(&p->all, name, e)) return false;
     }
     return true;

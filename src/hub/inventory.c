@@ -66,7 +66,8 @@ static bool add_default(qn_hub_list *l, qn_err *e)
 
 /* Adds each GGUF of a list (split ones once, by their first part) and each folder with safetensors. title: what stands before
  * the file's name; "" for the models folder, where a GGUF goes by its name without the ending. */
-static bool add_gguf(qn_hub_list *l, const char *dir, const qn_names *all, size_t i, const char *title, const char *from, qn_err *e)
+static bool add_gguf(qn_hub_list *l, const char *dir, const qn_names *all, size_t i, const char *title, const char *from,
+                     qn_err *e)
 {
     int part, n_parts;
     const char *name = all->at[i];
@@ -85,14 +86,16 @@ static bool add_gguf(qn_hub_list *l, const char *dir, const qn_names *all, size_
 }
 
 /* The folder that holds all->at[i], if that is a safetensors file and the first of its folder. */
-static bool add_safetensors(qn_hub_list *l, const char *dir, const qn_names *all, size_t i, const char *title, const char *from, qn_err *e)
+static bool add_safetensors(qn_hub_list *l, const char *dir, const qn_names *all, size_t i, const char *title, const char *from,
+                            qn_err *e)
 {
     const char *name = all->at[i], *slash = strrchr(name, '/');
     const size_t n = slash ? (size_t)(slash - name) : 0;
     found f = { .kind = "safetensors", .from = from };
     for (size_t k = 0; k < all->n; k++) {
         const char *other = all->at[k], *cut = strrchr(other, '/');
-        if ((cut ? (size_t)(cut - other) : 0) != n || strncmp(other, name, n) != 0 || !qn_ends_with(other, ".safetensors")) continue;
+        const bool same = (cut ? (size_t)(cut - other) : 0) == n && strncmp(other, name, n) == 0;
+        if (!same || !qn_ends_with(other, ".safetensors")) continue;
         if (k < i) return true;
         count(&f, dir, other);
     }

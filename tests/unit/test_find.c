@@ -1,5 +1,5 @@
-/* test_find.c - names to paths over a folder that the test builds: paths, the models folder, the Hugging Face cache with its links,
- * refs and split files; which files make a model; names that must be refused; memory that runs out at every point. */
+/* test_find.c - names to paths over a folder that the test builds: paths, the models folder, the Hugging Face cache with its
+ * links, refs and split files; which files make a model; names that must be refused; memory that runs out at every point. */
 #include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -75,7 +75,8 @@ static int set_up(void **state)
     put_repo(&w, "org--st", C1, "model.safetensors");
     put_repo(&w, "org--st", C1, "config.json");
     qn_repo_dir d;
-    if (!qn_repo_dir_open(&d, "org/gg", &e) || !qn_repo_ref(&d, "main", C1, &e) || !qn_repo_ref(&d, "refs/pr/1", C2, &e)) return 1;
+    if (!qn_repo_dir_open(&d, "org/gg", &e)) return 1;
+    if (!qn_repo_ref(&d, "main", C1, &e) || !qn_repo_ref(&d, "refs/pr/1", C2, &e)) return 1;
     qn_repo_dir_close(&d);
     *state = &w;
     return 0;
@@ -180,7 +181,11 @@ static void expect_choice(const char *all, const char *file, const char *open, c
     qn_err e = { 0 };
     char text[512], got[512] = "";
     snprintf(text, sizeof text, "%s", all);
-    for (char *save = NULL, *t = strtok_r(text, " ", &save); t; t = strtok_r(NULL, " ", &save)) assert_true(qn_names_add(&l, t, &e));
+    for (char *t = text, *rest; t; t = rest) {
+        rest = strchr(t, ' ');
+        if (rest) *rest++ = '\0';
+        assert_true(qn_names_add(&l, t, &e));
+    }
     if (!qn_choice_open(&c, &l, file, "repo", &e)) fail_msg("%s: %s", all, e.msg);
     assert_string_equal(c.open ? c.open : "", open);
     for (size_t i = 0; i < c.files.n; i++) {
@@ -218,8 +223,8 @@ static void choices(void **state)
 
 static void listed(void **state)
 {
-    static const char *const want[] = { "folder", "org/gg/gg-Q4_K_M.gguf", "org/gg/gg-Q8_0.gguf", "org/split/q8/x-Q8_0-00001-of-00002.gguf",
-                                        "org/st", "small" };
+    static const char *const want[] = { "folder", "org/gg/gg-Q4_K_M.gguf", "org/gg/gg-Q8_0.gguf",
+                                        "org/split/q8/x-Q8_0-00001-of-00002.gguf", "org/st", "small" };
     (void)state;
     qn_hub_list l;
     qn_err e = { 0 };
