@@ -40,8 +40,8 @@ SONAME  := libquern.so.$(firstword $(subst ., ,$(VERSION)))
 ISA_x86_64  := avx2 avx512
 ISA_aarch64 :=
 FLAGS_base   :=
-FLAGS_avx2   := -mavx2 -mfma -mf16c -mbmi2 -ffp-contract=fast
-FLAGS_avx512 := -mavx2 -mfma -mf16c -mbmi2 -mavx512f -mavx512bw -mavx512vl -mavx512dq -mprefer-vector-width=512 -ffp-contract=fast
+FLAGS_avx2   := -mavx2 -mfma -mf16c -mbmi2
+FLAGS_avx512 := -mavx2 -mfma -mf16c -mbmi2 -mavx512f -mavx512bw -mavx512vl -mavx512dq -mprefer-vector-width=512
 
 LIB_DIRS := base trace format text kernel kernel/ref kernel/base $(ISA_$(ARCH):%=kernel/%) model engine probe report hub
 LIB_SRC  := $(foreach d,$(LIB_DIRS),$(wildcard src/$(d)/*.c))
