@@ -1,0 +1,68 @@
+/* case_row.c - a case seen as single rows, for the law of rows; and a case in words. */
+#include <stdio.h>
+
+#include "probe/case.h"
+
+static qn_rows rows_from(const qn_rows *all, int r) { return (qn_rows){ all->pos + r, all->first + r, all->pages }; }
+
+qn_args qn_case_row(const qn_case *c, int r, qn_rows *rows)
+{
+    qn_args a = c->args;
+    const size_t i = (size_t)r;
+    a.n = 1;
+    switch (c->op) {
+    case OP_embed: a.embed.y += i * (size_t)a.embed.d; a.embed.tokens += i; break;
+    case OP_rmsnorm: a.rmsnorm.y += i * (size_t)a.rmsnorm.d; a.rmsnorm.x += i * (size_t)a.rmsnorm.d; break;
+    case OP_headnorm: a.headnorm.x += i * (size_t)a.headnorm.n_head * (size_t)a.headnorm.d; break;
+    case OP_linear: a.linear.y += i * (size_t)a.linear.rows; a.linear.x += i * (size_t)a.linear.cols; break;
+    case OP_rope:
+        a.rope.q += i * (size_t)a.rope.n_head * (size_t)a.rope.d_head;
+        a.rope.k += i * (size_t)a.rope.n_kv * (size_t)a.rope.d_head;
+        a.rope.pos += i;
+        break;
+    case OP_store:
+        a.store.k += i * (size_t)a.store.n_kv * (size_t)a.store.d_head;
+        a.store.v += i * (size_t)a.store.n_kv * (size_t)a.store.d_head;
+        *rows = rows_from(a.store.at, r);
+        a.store.at = rows;
+        break;
+    case OP_attend:
+        a.attend.y += i * (size_t)a.attend.n_head * (size_t)a.attend.d_head;
+        a.attend.q += i * (size_t)a.attend.n_head * (size_t)a.attend.d_head;
+        *rows = rows_from(a.attend.at, r);
+        a.attend.at = rows;
+        break;
+    case OP_add: a.add.x += i * (size_t)a.add.d; a.add.y += i * (size_t)a.add.d; break;
+    case OP_swiglu: a.swiglu.gate += i * (size_t)a.swiglu.d; a.swiglu.up += i * (size_t)a.swiglu.d; break;
+    case OP_geglu: a.geglu.gate += i * (size_t)a.geglu.d; a.geglu.up += i * (size_t)a.geglu.d; break;
+    case OP_pick: a.pick.y += i * (size_t)a.pick.d; a.pick.rows += i; break;
+    case N_OPS: break;
+    }
+    return a;
+}
+
+void qn_case_print(const qn_case *c, char *out, size_t n)
+{
+    static const char *const moods[] = { "plain", "zero", "huge", "special" };
+    const qn_args *a = &c->args;
+    const char *type = qn_dtypes[qn_args_type(c->op, a)].token, *mood = moods[c->mood];
+    switch (c->op) {
+    case OP_linear:
+        snprintf(out, n, "%s n=%d rows=%d cols=%d, %s", type, a->n, a->linear.rows, a->linear.cols, mood);
+        break;
+    case OP_attend:
+        snprintf(out, n, "%s n=%d heads=%d/%d d_head=%d window=%d, %s", type, a->n, a->attend.n_head, a->attend.n_kv,
+                 a->attend.d_head, a->attend.window, mood);
+        break;
+    case OP_store:
+        snprintf(out, n, "%s n=%d heads=%d d_head=%d, %s", type, a->n, a->store.n_kv, a->store.d_head, mood);
+        break;
+    case OP_rope:
+        snprintf(out, n, "n=%d heads=%d/%d d_head=%d d_rot=%d%s, %s", a->n, a->rope.n_head, a->rope.n_kv, a->rope.d_head,
+                 a->rope.d_rot, a->rope.neox ? " neox" : "", mood);
+        break;
+    case OP_headnorm: snprintf(out, n, "n=%d heads=%d d=%d, %s", a->n, a->headnorm.n_head, a->headnorm.d, mood); break;
+    case OP_embed: snprintf(out, n, "%s n=%d d=%d, %s", type, a->n, a->embed.d, mood); break;
+    default: snprintf(out, n, "n=%d d=%d, %s", a->n, a->add.d, mood); break; /* all of these begin with n, d */
+    }
+}

@@ -1,0 +1,281 @@
+/* cases.c - the operands of a case, from a seed. Weights are random blocks: of whatever the type can hold where the data is
+ * plain, of raw random bytes that decode to sane numbers elsewhere; so a new type needs nothing here. Sequences have block
+ * tables in shuffled order, and what no row may see is NaN or no page at all. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/rng.h"
+#include "probe/case.h"
+
+static double draw(qn_case *c) { return qn_rng_unit(c->seed, c->draws++); }
+static int draw_int(qn_case *c, int below) { return (int)(draw(c) * below); }
+
+static float value(qn_case *c)
+{
+    const float v = (float)(2 * draw(c) - 1);
+    if (c->mood == MOOD_zero && draw(c) < 0.5) return 0;
+    return c->mood == MOOD_huge ? v * 1e4f : v;
+}
+
+static float *floats(qn_case *c, const char *name, size_t n, qn_use use)
+{
+    float *p = qn_case_operand(c, name, n, sizeof *p, use);
+    for (size_t i = 0; p && i < n; i++) p[i] = value(c);
+    return p;
+}
+
+static i32 *ints(qn_case *c, const char *name, int n, int below)
+{
+    i32 *p = qn_case_operand(c, name, (size_t)n, sizeof *p, USE_in);
+    for (int i = 0; p && i < n; i++) p[i] = draw_int(c, below);
+    return p;
+}
+
+/* In the special mood row 0 holds infinities and NaN: they must come out where they belong, and in no other row. */
+static void spoil(qn_case *c, float *row, int d)
+{
+    static const float odd[] = { INFINITY, -INFINITY, NAN };
+    if (!row || c->mood != MOOD_special) return;
+    row[draw_int(c, d)] = odd[c->seed % 3];
+}
+
+/* ---- blocks */
+
+#define BLOCK_MOST 256
+
+static bool sane(const float *w, int n, double lo, double hi)
+{
+    double most = 0;
+    for (int i = 0; i < n; i++) {
+        if (!isfinite(w[i])) return false;
+        most = fmax(most, fabs((double)w[i]));
+    }
+    return most >= lo && most <= hi;
+}
+
+/* Random bytes until they decode to numbers of the wanted size; a block that never does stays zero. */
+static void raw_block(qn_case *c, const qn_dtype_info *t, u8 *b)
+{
+    float w[BLOCK_MOST];
+    const bool huge = c->mood == MOOD_huge;
+    for (int tries = 0; tries < 200; tries++) {
+        for (size_t i = 0; i < t->block_bytes; i++) b[i] = (u8)draw_int(c, 256);
+        t->decode(b, w, (size_t)t->block);
+        if (sane(w, t->block, huge ? 1e2 : 1e-5, huge ? 1e12 : 1e2)) return;
+    }
+    memset(b, 0, t->block_bytes);
+}
+
+static void make_block(qn_case *c, const qn_dtype_info *t, u8 *b)
+{
+    if (c->mood == MOOD_zero && draw(c) < 0.5) {
+        memset(b, 0, t->block_bytes);
+    } else if (t->encode && c->mood == MOOD_plain) {
+        float w[BLOCK_MOST];
+        for (int i = 0; i < t->block; i++) w[i] = (float)(2 * draw(c) - 1);
+        t->encode(w, b, (size_t)t->block);
+    } else {
+        raw_block(c, t, b);
+    }
+}
+
+static u8 *blocks(qn_case *c, const char *name, qn_dtype type, size_t rows, int cols, qn_use use)
+{
+    const qn_dtype_info *t = &qn_dtypes[type];
+    const size_t n = rows * (size_t)(cols / t->block);
+    u8 *p = qn_case_operand(c, name, n, t->block_bytes, use);
+    for (size_t i = 0; p && i < n; i++) make_block(c, t, p + i * t->block_bytes);
+    return p;
+}
+
+/* ---- sequences and pages */
+
+#define SEQUENCES 3
+
+/* Rows of up to three sequences, each going on at some position; block tables over shuffled pages. Pages before the window of
+ * every row are -1. Returns the number of pages, some of them nobody's. */
+static int sequences(qn_case *c, int n, int window, i32 *last_of)
+{
+    const int per = (n + SEQUENCES - 1) / SEQUENCES, most = 50 + per, tables = (most + QN_PAGE) / QN_PAGE;
+    const int n_pages = SEQUENCES * tables + 2;
+    i32 *pos = ints(c, "at.pos", n, 1), *first = ints(c, "at.first", n, 1), *pages = ints(c, "at.pages", SEQUENCES * tables, 1);
+    if (!pos || !first || !pages) return 0;
+    i32 start[SEQUENCES];
+    for (int s = 0; s < SEQUENCES; s++) start[s] = draw_int(c, 50);
+    for (int r = 0; r < n; r++) {
+        const int s = r / per;
+        pos[r] = start[s] + r % per;
+        first[r] = s * tables;
+        last_of[s] = pos[r];
+    }
+    for (int i = 0; i < SEQUENCES * tables; i++) { /* a random permutation, grown one by one */
+        const int j = draw_int(c, i + 1);
+        pages[i] = pages[j];
+        pages[j] = i + 1;
+    }
+    for (int s = 0; s < SEQUENCES; s++) {
+        const int seen = window ? qn_maxi(0, start[s] - window + 1) / QN_PAGE : 0;
+        for (int i = 0; i < seen; i++) pages[s * tables + i] = -1;
+    }
+    c->rows = (qn_rows){ .pos = pos, .first = first, .pages = pages };
+    return n_pages;
+}
+
+/* Fills what the rows may see: tokens 0..last of each sequence; the rest of every page stays NaN. */
+static void fill_cache(qn_case *c, const qn_attend *a, u8 *cache, const i32 *last_of)
+{
+    const qn_dtype_info *t = &qn_dtypes[a->type];
+    const size_t row_bytes = qn_kv_row_bytes(a->type, a->n_kv, a->d_head);
+    const int per = (a->n + SEQUENCES - 1) / SEQUENCES;
+    for (int s = 0; s * per < a->n; s++) {
+        const i32 *pages = c->rows.pages + c->rows.first[s * per];
+        for (i32 tok = 0; tok <= last_of[s]; tok++) {
+            if (pages[tok / QN_PAGE] < 0) continue;
+            for (int part = 0; part < 2; part++) {
+                u8 *at = cache + (size_t)pages[tok / QN_PAGE] * a->page_stride +
+                         (size_t)(part * QN_PAGE + tok % QN_PAGE) * row_bytes;
+                for (size_t i = 0; i < row_bytes; i += t->block_bytes) make_block(c, t, at + i);
+            }
+        }
+    }
+}
+
+/* ---- one function per op: operands in the order of its struct */
+
+static void fill_embed(qn_case *c, qn_embed *a)
+{
+    a->y = floats(c, "y", (size_t)a->n * (size_t)a->d, USE_out);
+    a->table = blocks(c, "table", a->type, 11, a->d, USE_in);
+    a->tokens = ints(c, "tokens", a->n, 11);
+    a->scale = c->mood == MOOD_plain ? 1 : 13.25f;
+}
+
+static void fill_rmsnorm(qn_case *c, qn_rmsnorm *a)
+{
+    float *x = floats(c, "x", (size_t)a->n * (size_t)a->d, USE_in);
+    spoil(c, x, a->d);
+    a->y = floats(c, "y", (size_t)a->n * (size_t)a->d, USE_out);
+    a->x = x;
+    a->w = floats(c, "w", (size_t)a->d, USE_in);
+    a->eps = 1e-5f;
+}
+
+static void fill_headnorm(qn_case *c, qn_headnorm *a)
+{
+    a->x = floats(c, "x", (size_t)a->n * (size_t)a->n_head * (size_t)a->d, USE_inout);
+    spoil(c, a->x, a->d);
+    a->w = floats(c, "w", (size_t)a->d, USE_in);
+    a->eps = 1e-6f;
+}
+
+static void fill_linear(qn_case *c, qn_linear *a)
+{
+    float *x = floats(c, "x", (size_t)a->n * (size_t)a->cols, USE_in);
+    spoil(c, x, a->cols);
+    a->y = floats(c, "y", (size_t)a->n * (size_t)a->rows, USE_out);
+    a->x = x;
+    a->w = blocks(c, "w", a->type, (size_t)a->rows, a->cols, USE_in);
+    a->bias = c->mood == MOOD_plain ? NULL : floats(c, "bias", (size_t)a->rows, USE_in);
+}
+
+static void fill_rope(qn_case *c, qn_rope *a)
+{
+    a->q = floats(c, "q", (size_t)a->n * (size_t)a->n_head * (size_t)a->d_head, USE_inout);
+    a->k = floats(c, "k", (size_t)a->n * (size_t)a->n_kv * (size_t)a->d_head, USE_inout);
+    spoil(c, a->q, a->d_head);
+    a->pos = ints(c, "pos", a->n, 100000);
+    float *freq = floats(c, "freq", (size_t)a->d_rot / 2, USE_in);
+    for (int i = 0; freq && i < a->d_rot / 2; i++) freq[i] = (float)pow(10000, -2.0 * i / a->d_rot);
+    a->freq = freq;
+    a->mscale = c->mood == MOOD_plain ? 1 : 1.1386f;
+}
+
+static void fill_store(qn_case *c, qn_store *a)
+{
+    const size_t values = (size_t)a->n * (size_t)a->n_kv * (size_t)a->d_head;
+    i32 last_of[SEQUENCES] = { 0 };
+    a->k = floats(c, "k", values, USE_in);
+    a->v = floats(c, "v", values, USE_in);
+    const int n_pages = sequences(c, a->n, 0, last_of);
+    a->page_stride = 2 * QN_PAGE * qn_kv_row_bytes(a->type, a->n_kv, a->d_head) + 64;
+    a->cache = qn_case_operand(c, "cache", (size_t)n_pages, a->page_stride, USE_out);
+    a->at = &c->rows;
+}
+
+static void fill_attend(qn_case *c, qn_attend *a)
+{
+    const size_t values = (size_t)a->n * (size_t)a->n_head * (size_t)a->d_head;
+    i32 last_of[SEQUENCES] = { 0 };
+    float *q = floats(c, "q", values, USE_in);
+    spoil(c, q, a->d_head);
+    a->y = floats(c, "y", values, USE_out);
+    a->q = q;
+    const int n_pages = sequences(c, a->n, a->window, last_of);
+    a->page_stride = 2 * QN_PAGE * qn_kv_row_bytes(a->type, a->n_kv, a->d_head) + 64;
+    u8 *cache = qn_case_operand(c, "cache", (size_t)n_pages, a->page_stride, USE_in);
+    a->cache = cache;
+    a->at = &c->rows;
+    a->scale = (float)(1 / sqrt(a->d_head));
+    if (c->failed) return;
+    memset(cache, 0xFF, (size_t)n_pages * a->page_stride);
+    fill_cache(c, a, cache, last_of);
+}
+
+static void fill_pair(qn_case *c, const char *name, float **x, const float **y, int n, int d)
+{
+    *x = floats(c, name, (size_t)n * (size_t)d, USE_inout);
+    spoil(c, *x, d);
+    *y = floats(c, "other", (size_t)n * (size_t)d, USE_in);
+}
+
+static void fill_pick(qn_case *c, qn_pick *a)
+{
+    a->y = floats(c, "y", (size_t)a->n * (size_t)a->d, USE_out);
+    a->x = floats(c, "x", (size_t)(a->n + 3) * (size_t)a->d, USE_in);
+    a->rows = ints(c, "rows", a->n, a->n + 3);
+}
+
+static void fill(qn_case *c)
+{
+    qn_args *a = &c->args;
+    switch (c->op) {
+    case OP_embed: fill_embed(c, &a->embed); break;
+    case OP_rmsnorm: fill_rmsnorm(c, &a->rmsnorm); break;
+    case OP_headnorm: fill_headnorm(c, &a->headnorm); break;
+    case OP_linear: fill_linear(c, &a->linear); break;
+    case OP_rope: fill_rope(c, &a->rope); break;
+    case OP_store: fill_store(c, &a->store); break;
+    case OP_attend: fill_attend(c, &a->attend); break;
+    case OP_add: fill_pair(c, "x", &a->add.x, &a->add.y, a->n, a->add.d); break;
+    case OP_swiglu: fill_pair(c, "gate", &a->swiglu.gate, &a->swiglu.up, a->n, a->swiglu.d); break;
+    case OP_geglu: fill_pair(c, "gate", &a->geglu.gate, &a->geglu.up, a->n, a->geglu.d); break;
+    case OP_pick: fill_pick(c, &a->pick); break;
+    case N_OPS: break;
+    }
+}
+
+/* Values that must come in whole blocks: a row, or a head in the cache. 0: no type to fit. */
+static int blocked(qn_op op, qn_args *a, qn_dtype type)
+{
+    switch (op) {
+    case OP_embed: a->embed.type = type; return a->embed.d;
+    case OP_linear: a->linear.type = type; return a->linear.cols;
+    case OP_store: a->store.type = type; return a->store.d_head;
+    case OP_attend: a->attend.type = type; return a->attend.d_head;
+    default: return 0;
+    }
+}
+
+bool qn_case_open(qn_case *c, qn_op op, const qn_args *sizes, int type, qn_mood mood, u64 seed, qn_err *e)
+{
+    *c = (qn_case){ .op = op, .args = *sizes, .mood = mood, .seed = seed, .flush = mood % 2 == 0 };
+    e->code = QN_OK;
+    if (blocked(op, &c->args, (qn_dtype)type) % qn_dtypes[type].block) return false;
+    fill(c);
+    for (int i = 0; i < c->n_operands; i++) memcpy(c->operand[i].saved, c->operand[i].p, c->operand[i].bytes);
+    if (!c->failed) return true;
+    qn_case_close(c);
+    return qn_fail(e, QN_ENOMEM, "no memory for the operands of %s", qn_ops[op].name);
+}

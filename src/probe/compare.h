@@ -1,0 +1,11 @@
+/* compare.h - runs a kernel on one case and compares. Internal to probe/. */
+#ifndef QN_COMPARE_H
+#define QN_COMPARE_H
+
+#include "probe/case.h"
+#include "probe/probe.h"
+
+/* Fills at, why and the error figures of r. False: the kernel is wrong. */
+bool qn_compare(const qn_kernel *k, qn_case *c, qn_pool *pool, qn_probe_result *r);
+
+#endif

@@ -1,0 +1,161 @@
+/* oracle.c - what the outputs must be, in double, and how far off a float kernel may be. Written apart from the references, in
+ * the shape of the formulas, so that the references answer to something too. The bound of a sum is some eps times the sum of
+ * the magnitudes that go into it: it knows when the sum cancels. */
+#include <float.h>
+#include <math.h>
+
+#include "base/mem.h"
+#include "probe/case.h"
+
+#define EPS ((double)FLT_EPSILON)
+#define TINY ((double)FLT_MIN)   /* results below it may be flushed */
+#define SUM_EPS 4                /* long sums: cases stay below 2^11 terms, whose rounding errors mostly cancel; 1.7 was seen */
+#define OP_EPS 4                 /* a handful of operations */
+
+static void linear_row(const qn_linear *a, int r, double *y, double *bound)
+{
+    float w[256];
+    const qn_dtype_info *t = &qn_dtypes[a->type];
+    const u8 *row = (const u8 *)a->w + (size_t)r * qn_dtype_bytes(a->type, (size_t)a->cols);
+    for (int j = 0; j < a->n; j++) {
+        const float *x = a->x + (size_t)j * (size_t)a->cols;
+        double s = 0, mag = 0;
+        for (int c = 0; c < a->cols; c++) {
+            if (c % 256 == 0) t->decode(row + qn_dtype_bytes(a->type, (size_t)c), w, (size_t)qn_mini(256, a->cols - c));
+            s += (double)w[c % 256] * (double)x[c];
+            mag += fabs((double)w[c % 256] * (double)x[c]);
+        }
+        const size_t at = (size_t)j * (size_t)a->rows + (size_t)r;
+        const double bias = a->bias ? (double)a->bias[r] : 0;
+        y[at] = s + bias;
+        bound[at] = SUM_EPS * EPS * (mag + fabs(bias)) + TINY;
+    }
+}
+
+static void norm_row(const float *x, const float *w, int d, double eps, double *y, double *bound)
+{
+    double ss = 0;
+    for (int i = 0; i < d; i++) ss += (double)x[i] * (double)x[i];
+    for (int i = 0; i < d; i++) {
+        y[i] = (double)x[i] * (double)w[i] / sqrt(ss / d + eps);
+        bound[i] = OP_EPS * EPS * fabs(y[i]) + TINY;
+    }
+}
+
+/* x is what a head was before; y, bound what it must become */
+static void rope_head(const qn_rope *a, const float *x, int pos, double *y, double *bound)
+{
+    const int half = a->d_rot / 2;
+    for (int i = a->d_rot; i < a->d_head; i++) {
+        y[i] = (double)x[i];
+        bound[i] = 0;
+    }
+    for (int i = 0; i < half; i++) {
+        const int p = a->neox ? i : 2 * i, q = a->neox ? i + half : 2 * i + 1;
+        const double angle = (double)pos * (double)a->freq[i], m = (double)a->mscale, u = (double)x[p], v = (double)x[q];
+        y[p] = m * (u * cos(angle) - v * sin(angle));
+        y[q] = m * (v * cos(angle) + u * sin(angle));
+        bound[p] = bound[q] = OP_EPS * EPS * m * (fabs(u) + fabs(v)) + TINY;
+    }
+}
+
+static void glu(const float *gate, const float *up, size_t n, bool gelu, double *y, double *bound)
+{
+    for (size_t i = 0; i < n; i++) {
+        const double g = (double)gate[i], u = (double)up[i];
+        const double t = gelu ? 2 * sqrt(2 / M_PI) * (g + 0.044715 * g * g * g) : g; /* gelu is g * sigmoid(t) */
+        y[i] = g / (1 + exp(-t)) * u;
+        /* an error of eps in t is one of eps * |t| in exp(-t); both die away together where sigmoid is flat */
+        bound[i] = OP_EPS * EPS * (fabs(y[i]) * (1 + fmin(fabs(t), 100)) + fabs(g * u) * 0x1.0p-20) + TINY;
+    }
+}
+
+/* ---- attention: all scores of a head at once, as the formula has it */
+
+typedef struct view { const qn_attend *a; int row, kv; } view;
+
+static void token(const view *v, int t, int part, float *out)
+{
+    const qn_attend *a = v->a;
+    const size_t row_bytes = qn_kv_row_bytes(a->type, a->n_kv, a->d_head);
+    const u8 *page = a->cache + (size_t)a->at->pages[a->at->first[v->row] + t / QN_PAGE] * a->page_stride;
+    const u8 *at = page + (size_t)(QN_PAGE * part + t % QN_PAGE) * row_bytes;
+    qn_dtypes[a->type].decode(at + qn_dtype_bytes(a->type, (size_t)(v->kv * a->d_head)), out, (size_t)a->d_head);
+}
+
+#define CONTEXT_MOST 128 /* cases.c makes no longer ones */
+#define HEAD_MOST 512
+
+static void attend_head(const view *v, const float *q, double *y, double *bound)
+{
+    const qn_attend *a = v->a;
+    const int last = a->at->pos[v->row], first = a->window && last >= a->window ? last - a->window + 1 : 0;
+    double score[CONTEXT_MOST], top = -INFINITY, cond = 0, sum = 0;
+    float x[HEAD_MOST];
+    assert(last < CONTEXT_MOST && a->d_head <= HEAD_MOST);
+    for (int t = first; t <= last; t++) {
+        double s = 0, mag = 0;
+        token(v, t, 0, x);
+        for (int i = 0; i < a->d_head; i++) s += (double)q[i] * (double)x[i], mag += fabs((double)q[i] * (double)x[i]);
+        score[t] = s * (double)a->scale;
+        cond = fmax(cond, mag * (double)a->scale);
+        top = isnan(s) ? s : fmax(top, score[t]);
+    }
+    for (int i = 0; i < a->d_head; i++) y[i] = bound[i] = 0;
+    for (int t = first; t <= last; t++) {
+        const double p = exp(score[t] - top);
+        sum += p;
+        token(v, t, 1, x);
+        for (int i = 0; i < a->d_head; i++) y[i] += p * (double)x[i], bound[i] += p * fabs((double)x[i]);
+    }
+    for (int i = 0; i < a->d_head; i++) {
+        y[i] /= sum;
+        /* an error in a score is one in the weight of its token */
+        bound[i] = EPS * (SUM_EPS + OP_EPS * cond) * bound[i] / sum + TINY;
+    }
+}
+
+static void attend(const qn_attend *a, double *y, double *bound)
+{
+    for (int i = 0; i < a->n * a->n_head; i++) {
+        const size_t at = (size_t)i * (size_t)a->d_head;
+        const view v = { a, i / a->n_head, i % a->n_head / (a->n_head / a->n_kv) };
+        attend_head(&v, a->q + at, y + at, bound + at);
+    }
+}
+
+static void rope(const qn_case *c, int operand, double *y, double *bound)
+{
+    const qn_rope *a = &c->args.rope;
+    const float *x = (const float *)(const void *)c->operand[operand].saved;
+    const int heads = (const void *)c->operand[operand].p == (const void *)a->q ? a->n_head : a->n_kv;
+    for (int i = 0; i < a->n * heads; i++) {
+        const size_t at = (size_t)i * (size_t)a->d_head;
+        rope_head(a, x + at, a->pos[i / heads], y + at, bound + at);
+    }
+}
+
+bool qn_oracle(const qn_case *c, int operand, double *y, double *bound)
+{
+    const qn_args *a = &c->args;
+    const float *was = (const float *)(const void *)c->operand[operand].saved;
+    const size_t values = c->operand[operand].bytes / sizeof(float);
+    switch (c->op) {
+    case OP_linear:
+        for (int r = 0; r < a->linear.rows; r++) linear_row(&a->linear, r, y, bound);
+        return true;
+    case OP_rmsnorm:
+        for (size_t i = 0; i < values; i += (size_t)a->rmsnorm.d)
+            norm_row(a->rmsnorm.x + i, a->rmsnorm.w, a->rmsnorm.d, (double)a->rmsnorm.eps, y + i, bound + i);
+        return true;
+    case OP_headnorm:
+        for (size_t i = 0; i < values; i += (size_t)a->headnorm.d)
+            norm_row(was + i, a->headnorm.w, a->headnorm.d, (double)a->headnorm.eps, y + i, bound + i);
+        return true;
+    case OP_rope: rope(c, operand, y, bound); return true;
+    case OP_attend: attend(&a->attend, y, bound); return true;
+    case OP_swiglu: glu(was, a->swiglu.up, values, false, y, bound); return true;
+    case OP_geglu: glu(was, a->geglu.up, values, true, y, bound); return true;
+    default: return false; /* copies, and one addition */
+    }
+}
