@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "base/table.h"
 #include "format/dtype.h"
 
@@ -14,8 +15,6 @@ typedef enum qn_kind {
     KIND_u8, KIND_i8, KIND_u16, KIND_i16, KIND_u32, KIND_i32, KIND_f32, KIND_bool, KIND_str, KIND_array, KIND_u64, KIND_i64, KIND_f64,
     N_KINDS
 } qn_kind;
-
-typedef struct qn_str { const char *p; size_t n; } qn_str; /* not NUL-terminated */
 
 typedef struct qn_value {
     qn_kind kind, item;        /* item: of an array's elements */
