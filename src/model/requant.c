@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "base/half.h"
 #include "base/pool.h"
 #include "format/gguf.h"
 #include "model/hf.h"
@@ -59,6 +60,14 @@ static bool write_bias(work *k, lane_state *me, size_t i)
     return qn_gguf_write_tensor(&k->w, i, 0, y, n * sizeof *y, &me->e);
 }
 
+/* Block types cannot hold NaN or infinity: encoding them would hide that the model is broken. */
+static bool check_finite(const qn_tensor *t, u64 row, const float *x, size_t n, qn_err *e)
+{
+    u32 bad = 0;
+    for (size_t i = 0; i < n; i++) bad |= (qn_f32_bits(x[i]) & 0x7F800000u) == 0x7F800000u;
+    return !bad || qn_fail(e, QN_EFORMAT, "tensor %s: row %llu has a weight that is not finite", t->name, (unsigned long long)row);
+}
+
 static bool write_unit(work *k, lane_state *me, size_t i, u64 unit)
 {
     const qn_tensor *t = &k->s->tensors[i];
@@ -76,6 +85,7 @@ static bool write_unit(work *k, lane_state *me, size_t i, u64 unit)
             memcpy(y, x, row);
         } else {
             from->decode(x, me->x, cols);
+            if (to->block > 1 && !check_finite(t, r, me->x, cols, &me->e)) return false;
             to->encode(me->x, y, cols);
         }
     }
