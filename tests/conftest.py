@@ -1,0 +1,45 @@
+"""What all Python tests share: the program, a way to run it that cannot hang, the models that tests use."""
+
+import json
+import os
+import subprocess
+
+import pytest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+QUERN = os.path.join(ROOT, "build", "quern")
+ASAN = os.path.join(ROOT, "build", "asan", "quern")
+MODELS = os.path.join(ROOT, "tests", "data", "models")
+TINY = os.path.join(ROOT, "models", "quern-tiny.gguf")
+SMOLLM2_HOME = os.path.join(ROOT, ".deps", "home")
+SMOLLM2 = os.path.join(SMOLLM2_HOME, "models", "smollm2.gguf")
+NAMES = ["llama", "llama3", "mistral", "qwen2", "qwen3", "gemma3"]
+
+
+class Done:
+    """A finished run: rc, out and err as text, raw as bytes."""
+
+    def __init__(self, p):
+        self.rc, self.raw = p.returncode, p.stdout
+        self.out = p.stdout.decode("utf-8", "replace")
+        self.err = p.stderr.decode("utf-8", "replace")
+
+    def json(self):
+        return json.loads(self.out)
+
+
+def quern(*args, stdin=b"", env=None, timeout=120, program=QUERN, **more):
+    if isinstance(stdin, str):
+        stdin = stdin.encode()
+    full = dict(os.environ, **(env or {}))
+    full = {k: v for k, v in full.items() if v is not None}
+    p = subprocess.run([program, *map(str, args)], input=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=full,
+                       timeout=timeout, **more)
+    return Done(p)
+
+
+@pytest.fixture
+def home(tmp_path):
+    """An environment whose folders are all below tmp_path."""
+    return {"HOME": str(tmp_path), "QUERN_HOME": None, "XDG_DATA_HOME": None, "XDG_CACHE_HOME": None, "XDG_STATE_HOME": None,
+            "HF_HOME": None, "HF_HUB_CACHE": None}
