@@ -95,17 +95,23 @@ static void on_bus(int sig, siginfo_t *info, void *context)
     }
 }
 
+/* With every map again: a library that came later may have put its own handler in place. Only the first one that we found is
+ * ever called from ours, so that two handlers never call each other in turns. */
 static void install(void)
 {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static bool found;
     struct sigaction act = { .sa_sigaction = on_bus, .sa_flags = SA_SIGINFO | SA_NODEFER | SA_RESTART };
     sigemptyset(&act.sa_mask);
-    sigaction(SIGBUS, &act, &before);
+    pthread_mutex_lock(&lock);
+    if (!found) sigaction(SIGBUS, NULL, &before);
+    found = true;
+    sigaction(SIGBUS, &act, NULL);
+    pthread_mutex_unlock(&lock);
 }
 
 bool qn_guard_bus(void (*fn)(void *user), void *user, const char *what, qn_err *e)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, install);
     fn(user);
     if (!atomic_load(&n_broken)) return true;
     return qn_fail(e, QN_EIO, "%s: a file was cut short or became unreadable while in use", what);
@@ -169,6 +175,7 @@ bool qn_map_open(qn_map *m, const char *path, qn_err *e)
         munmap(p, (size_t)bytes);
         return qn_fail(e, QN_EFAIL, "%s: more than %d files are mapped", qn_path_tail(path), MOST_MAPS);
     }
+    install();
     *m = (qn_map){ .p = p, .bytes = bytes };
     return true;
 }

@@ -34,8 +34,8 @@ char *qn_path_within(const char *dir, const char *name, qn_err *e);
 bool qn_mkdirs(const char *path, qn_err *e);
 
 /* A mapped file that was cut short raises SIGBUS when read. This runs fn(user), on as many threads as it likes: what is gone
- * reads as zero, and the call ends with false + QN_EIO. So does every later one until the damaged map is closed. Cheap: two
- * atomic reads. */
+ * reads as zero, and the call ends with false + QN_EIO. So does every later one until the damaged map is closed. Cheap: one
+ * atomic read. */
 bool qn_guard_bus(void (*fn)(void *user), void *user, const char *what, qn_err *e);
 
 #endif
