@@ -11,11 +11,20 @@
 static const char *const isa_names[] = { "auto", "ref", "base", "avx2", "avx512" };
 
 #if defined(__x86_64__)
+#include <cpuid.h>
+
+/* Not every compiler's run-time knows this one by name. Needs no registers beyond those of AVX. */
+static bool has_f16c(void)
+{
+    unsigned a, b, c, d;
+    return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
+}
+
 static qn_isa best_isa(void)
 {
     __builtin_cpu_init();
     const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2") &&
-                      __builtin_cpu_supports("f16c");
+                      has_f16c();
     const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
     return avx512 ? ISA_avx512 : avx2 ? ISA_avx2 : ISA_base;
