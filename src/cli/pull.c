@@ -38,6 +38,7 @@ static int run(qn_cli *c, void *values)
     const bool ok = qn_hub_pull(c->args[0], qn_bar_show, &bar, &p, &e);
     qn_bar_close(&bar);
     qn_interrupt_polled(false);
+    if (!ok && e.code == QN_ECANCELLED) qn_cli_note(c, "%s", e.msg); /* it says how much is kept */
     if (!ok) return qn_cli_fail(c, &e);
     char bytes[32];
     const double s = (double)(qn_now_ns() - start) / 1e9;
