@@ -1,0 +1,289 @@
+/* doctor.c - `quern doctor`: what this machine is, how fast it is at what a model needs, and what stands in the way, in plain
+ * words. Facts come from probe/machine.c, figures from probe/ceilings.c; the advice is made here from both. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "cli/command.h"
+#include "probe/ceilings.h"
+#include "probe/machine.h"
+
+typedef struct doctor_args { bool json, fast; int threads, isa; } doctor_args;
+
+static const qn_opt options[] = {
+    { "threads", "t", NULL, OPT_int, QN_AT(doctor_args, threads, int), "N", NULL,
+      "threads to measure with; 0: as many as a run would start", 0, 1024 },
+    { "isa", NULL, NULL, OPT_choice, QN_AT(doctor_args, isa, int), "auto|ref|base|avx2|avx512", "auto",
+      "highest instruction set to measure with", 0, 0 },
+    { "fast", NULL, NULL, OPT_flag, QN_AT(doctor_args, fast, bool), NULL, NULL, "measure nothing, look only", 0, 0 },
+    { "json", NULL, NULL, OPT_flag, QN_AT(doctor_args, json, bool), NULL, NULL, "everything, as one JSON object", 0, 0 },
+    { 0 },
+};
+
+static const qn_opt_group groups[] = { { "Options", options, 0 }, { 0 } };
+
+typedef struct findings {
+    qn_machine m;
+    qn_ceilings c;
+    bool measured;
+    char advice[16][240];
+    int n_advice;
+} findings;
+
+/* ---- what is wrong ------------------------------------------------------------------------------------------------- */
+
+static void advise(findings *f, const char *fmt, ...) QN_PRINTF(2, 3);
+static void advise(findings *f, const char *fmt, ...)
+{
+    va_list ap;
+    if (f->n_advice == (int)QN_COUNT(f->advice)) return;
+    va_start(ap, fmt);
+    vsnprintf(f->advice[f->n_advice++], sizeof f->advice[0], fmt, ap);
+    va_end(ap);
+}
+
+static void look_at_cores(findings *f)
+{
+    const qn_machine *m = &f->m;
+    const qn_topology *t = &m->topo;
+    if (t->quota_cpus > 0 && t->quota_cpus < t->cores)
+        advise(f, "The cgroup grants %.1f CPUs of %d cores: more threads than that only wait for each other.", t->quota_cpus,
+               t->cores);
+    if (t->allowed_pus < t->pus)
+        advise(f, "The affinity mask allows %d of %d hardware threads.", t->allowed_pus, t->pus);
+    if (t->allowed_pus > t->cores)
+        advise(f, "Each core has %d hardware threads that share its arithmetic: quern starts one thread per core.",
+               t->allowed_pus / t->cores);
+    if (t->numa_nodes > 1)
+        advise(f, "Memory lies on %d nodes: a thread reads its own node fastest.", t->numa_nodes);
+    if (m->isa < ISA_avx2)
+        advise(f, "No AVX2 here: the portable kernels run, several times slower than AVX2 would be.");
+    if (m->load > 0.5 * t->cores)
+        advise(f, "The load average is %.1f on %d cores: other programs take their share.", m->load, t->cores);
+    if (strcmp(m->governor, "powersave") == 0)
+        advise(f, "The frequency governor is 'powersave': 'performance' or 'schedutil' may run faster.");
+}
+
+static void look_at_memory(findings *f)
+{
+    const qn_machine *m = &f->m;
+    char a[32], b[32];
+    const u64 room = m->limit && m->limit < m->available ? m->limit : m->available;
+    if (m->limit)
+        advise(f, "The cgroup limits memory to %s of %s.", qn_human_bytes(m->limit, a), qn_human_bytes(m->topo.memory, b));
+    if (room && room < (u64)2 << 30)
+        advise(f, "Only %s of memory is free: small models only.", qn_human_bytes(room, a));
+    if (strcmp(m->huge_pages, "never") == 0)
+        advise(f, "Huge pages are off: as root, echo madvise > /sys/kernel/mm/transparent_hugepage/enabled lets quern use them.");
+    else if (f->measured && f->c.huge_share < 0.5)
+        advise(f, "Huge pages were asked for, and %.0f %% came: memory is short or fragmented.", 100 * f->c.huge_share);
+}
+
+static double spread(const qn_stats *s) { return s->p50 > 0 ? (s->hi - s->lo) / s->p50 : 0; }
+
+static void look_at_figures(findings *f)
+{
+    const qn_ceilings *c = &f->c;
+    double worst = spread(&c->read_small);
+    if (spread(&c->read_huge) > worst) worst = spread(&c->read_huge);
+    if (spread(&c->flops) > worst) worst = spread(&c->flops);
+    const double tail = c->read_huge.p50 > 0 ? c->read_huge.p50 / c->read_huge.min : 1;
+    if (worst > 0.05 || tail > 2)
+        advise(f, "The machine is noisy: a median is known to %.0f %%, and a single read took up to %.1f times as long.",
+               100 * worst, tail);
+    if (c->huge_share > 0.5 && c->read_huge.p50 > 1.1 * c->read_small.p50)
+        advise(f, "Huge pages read %.0f %% faster than pages of 4 KiB: quern asks for them wherever it copies weights.",
+               100 * (c->read_huge.p50 / c->read_small.p50 - 1));
+    if (c->threads > 1 && c->barrier_ns.p50 > 20000)
+        advise(f, "A barrier takes %.0f us: the %d threads do not run at the same time; fewer (-t) may be faster.",
+               c->barrier_ns.p50 / 1e3, c->threads);
+    if (c->clock_ns.p50 > 200)
+        advise(f, "Reading the clock takes %.0f ns (source '%s'): timing every step will cost something here.", c->clock_ns.p50,
+               f->m.clock_source);
+}
+
+/* ---- for people ---------------------------------------------------------------------------------------------------- */
+
+static void put_line(qn_buf *b, const qn_cli *c, const char *name, const char *fmt, ...) QN_PRINTF(4, 5);
+static void put_line(qn_buf *b, const qn_cli *c, const char *name, const char *fmt, ...)
+{
+    char text[320];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    qn_buf_printf(b, "%s%-12s%s %s\n", qn_cli_color(c, 1, QN_BOLD), name, qn_cli_color(c, 1, QN_PLAIN), text);
+}
+
+static void put_machine(qn_buf *b, const qn_cli *c, const qn_machine *m)
+{
+    char l2[32], l3[32], memory[32], available[32], quota[48] = "no quota";
+    const qn_topology *t = &m->topo;
+    if (t->quota_cpus > 0) snprintf(quota, sizeof quota, "a quota of %.1f CPUs", t->quota_cpus);
+    put_line(b, c, "CPU", "%s", m->cpu);
+    put_line(b, c, "instructions", "%s", qn_isa_name(m->isa));
+    put_line(b, c, "cores", "%d of %d package%s, %d of %d hardware threads allowed, %s; a run starts %d thread%s", t->cores,
+             t->packages, t->packages == 1 ? "" : "s", t->allowed_pus, t->pus, quota, m->threads, m->threads == 1 ? "" : "s");
+    put_line(b, c, "caches", "L2 %s, L3 %s", t->l2 ? qn_human_bytes(t->l2, l2) : "unknown",
+             t->l3 ? qn_human_bytes(t->l3, l3) : "unknown");
+    put_line(b, c, "memory", "%s, %s available, %d node%s", qn_human_bytes(t->memory, memory),
+             qn_human_bytes(m->available, available), t->numa_nodes, t->numa_nodes == 1 ? "" : "s");
+    put_line(b, c, "huge pages", "%s", m->huge_pages[0] ? m->huge_pages : "unknown");
+    put_line(b, c, "system", "%s, clock %s, load %.2f%s%s", m->kernel, m->clock_source[0] ? m->clock_source : "unknown",
+             m->load < 0 ? 0 : m->load, m->governor[0] ? ", governor " : "", m->governor);
+}
+
+static void put_figures(qn_buf *b, const qn_cli *c, const qn_ceilings *k)
+{
+    char bytes[32];
+    qn_buf_printf(b, "\nMeasured with %d thread%s and %s: the median, its 95 %% interval, samples\n", k->threads,
+                  k->threads == 1 ? "" : "s", qn_isa_name(k->isa));
+    put_line(b, c, "read", "%6.1f GB/s   %.1f to %.1f, %zu   %s on pages of 4 KiB", k->read_small.p50 / 1e9,
+             k->read_small.lo / 1e9, k->read_small.hi / 1e9, k->read_small.n, qn_human_bytes(k->bytes, bytes));
+    put_line(b, c, "", "%6.1f GB/s   %.1f to %.1f, %zu   the same, %.0f %% of it on huge pages", k->read_huge.p50 / 1e9,
+             k->read_huge.lo / 1e9, k->read_huge.hi / 1e9, k->read_huge.n, 100 * k->huge_share);
+    put_line(b, c, "arithmetic", "%6.0f GFLOP/s   %.0f to %.0f, %zu   f32 multiply and add", k->flops.p50 / 1e9,
+             k->flops.lo / 1e9, k->flops.hi / 1e9, k->flops.n);
+    put_line(b, c, "barrier", "%6.2f us   %.2f to %.2f, %zu   one step in twenty takes %.2f us or more", k->barrier_ns.p50 / 1e3,
+             k->barrier_ns.lo / 1e3, k->barrier_ns.hi / 1e3, k->barrier_ns.n, k->barrier_ns.p95 / 1e3);
+    put_line(b, c, "clock", "%6.0f ns   %.0f to %.0f, %zu   one reading", k->clock_ns.p50, k->clock_ns.lo, k->clock_ns.hi,
+             k->clock_ns.n);
+}
+
+static void put_human(qn_buf *b, const qn_cli *c, const findings *f)
+{
+    put_machine(b, c, &f->m);
+    if (f->measured) put_figures(b, c, &f->c);
+    qn_buf_puts(b, "\nOptional libraries\n");
+    for (size_t i = 0; i < QN_COUNT(f->m.libraries); i++) {
+        const qn_library *l = &f->m.libraries[i];
+        put_line(b, c, l->name, "%s (%s)%s%s", l->present ? "present" : "absent", l->what, l->detail[0] ? ": " : "", l->detail);
+    }
+    qn_buf_puts(b, f->n_advice ? "\nWorth knowing\n" : "\nNothing stands in the way.\n");
+    for (int i = 0; i < f->n_advice; i++) qn_buf_printf(b, "- %s\n", f->advice[i]);
+}
+
+/* ---- for programs -------------------------------------------------------------------------------------------------- */
+
+static void json_text(qn_buf *b, const char *name, const char *text)
+{
+    qn_buf_printf(b, "\"%s\":", name);
+    qn_buf_json(b, text, strlen(text));
+}
+
+static void json_stats(qn_buf *b, const char *name, const qn_stats *s)
+{
+    qn_buf_printf(b, "\"%s\":{\"n\":%zu,\"median\":%.6g,\"lo\":%.6g,\"hi\":%.6g,", name, s->n, s->p50, s->lo, s->hi);
+    qn_buf_printf(b, "\"min\":%.6g,\"max\":%.6g,\"p95\":%.6g,\"p99\":%.6g}", s->min, s->max, s->p95, s->p99);
+}
+
+static void json_machine(qn_buf *b, const qn_machine *m)
+{
+    const qn_topology *t = &m->topo;
+    json_text(b, "cpu", m->cpu);
+    qn_buf_printf(b, ",\"isa\":\"%s\",\"packages\":%d,\"cores\":%d,\"pus\":%d,\"allowed_pus\":%d,\"numa_nodes\":%d,",
+                  qn_isa_name(m->isa), t->packages, t->cores, t->pus, t->allowed_pus, t->numa_nodes);
+    qn_buf_printf(b, "\"quota_cpus\":%.6g,\"threads\":%d,\"l2_bytes\":%llu,\"l3_bytes\":%llu,", t->quota_cpus, m->threads,
+                  (unsigned long long)t->l2, (unsigned long long)t->l3);
+    qn_buf_printf(b, "\"memory_bytes\":%llu,\"available_bytes\":%llu,\"limit_bytes\":%llu,", (unsigned long long)t->memory,
+                  (unsigned long long)m->available, (unsigned long long)m->limit);
+    json_text(b, "huge_pages", m->huge_pages);
+    qn_buf_putc(b, ',');
+    json_text(b, "governor", m->governor);
+    qn_buf_putc(b, ',');
+    json_text(b, "clock_source", m->clock_source);
+    qn_buf_putc(b, ',');
+    json_text(b, "kernel", m->kernel);
+    qn_buf_printf(b, ",\"load\":%.6g", m->load);
+}
+
+static void json_figures(qn_buf *b, const qn_ceilings *c)
+{
+    qn_buf_printf(b, "{\"threads\":%d,\"isa\":\"%s\",\"bytes\":%llu,\"huge_share\":%.4g,\n  ", c->threads, qn_isa_name(c->isa),
+                  (unsigned long long)c->bytes, c->huge_share);
+    json_stats(b, "read_small_bytes_s", &c->read_small);
+    qn_buf_puts(b, ",\n  ");
+    json_stats(b, "read_huge_bytes_s", &c->read_huge);
+    qn_buf_puts(b, ",\n  ");
+    json_stats(b, "f32_flop_s", &c->flops);
+    qn_buf_puts(b, ",\n  ");
+    json_stats(b, "barrier_ns", &c->barrier_ns);
+    qn_buf_puts(b, ",\n  ");
+    json_stats(b, "clock_ns", &c->clock_ns);
+    qn_buf_putc(b, '}');
+}
+
+static void put_json(qn_buf *b, const findings *f)
+{
+    qn_buf_puts(b, "{\"machine\":{");
+    json_machine(b, &f->m);
+    qn_buf_puts(b, "},\n \"ceilings\":");
+    if (f->measured) json_figures(b, &f->c);
+    else qn_buf_puts(b, "null");
+    qn_buf_puts(b, ",\n \"libraries\":[");
+    for (size_t i = 0; i < QN_COUNT(f->m.libraries); i++) {
+        const qn_library *l = &f->m.libraries[i];
+        qn_buf_puts(b, i ? "," : "");
+        qn_buf_puts(b, "{");
+        json_text(b, "name", l->name);
+        qn_buf_printf(b, ",\"present\":%s,", l->present ? "true" : "false");
+        json_text(b, "detail", l->detail);
+        qn_buf_puts(b, "}");
+    }
+    qn_buf_puts(b, "],\n \"advice\":[");
+    for (int i = 0; i < f->n_advice; i++) {
+        qn_buf_puts(b, i ? ",\n  " : "\n  ");
+        qn_buf_json(b, f->advice[i], strlen(f->advice[i]));
+    }
+    qn_buf_puts(b, "]}\n");
+}
+
+/* ---- the command --------------------------------------------------------------------------------------------------- */
+
+static bool measure(qn_cli *c, const doctor_args *a, findings *f, qn_err *e)
+{
+    qn_bar bar;
+    qn_bar_open(&bar, c);
+    qn_interrupt_polled(true);
+    const qn_ceilings_opts o = { .threads = a->threads, .isa = a->isa, .progress = qn_bar_show, .user = &bar };
+    f->measured = qn_ceilings_measure(&f->c, &o, e);
+    qn_interrupt_polled(false);
+    qn_bar_close(&bar);
+    return f->measured;
+}
+
+static int run(qn_cli *c, void *values)
+{
+    const doctor_args *a = values;
+    findings f = { 0 };
+    qn_err e = { 0 };
+    qn_buf out = { 0 };
+    qn_machine_look(&f.m); /* before measuring: the load average is that of the others */
+    if (!a->fast && !measure(c, a, &f, &e)) return qn_cli_fail(c, &e);
+    qn_machine_look_libraries(&f.m);
+    look_at_cores(&f);
+    look_at_memory(&f);
+    if (f.measured) look_at_figures(&f);
+    if (a->json) put_json(&out, &f);
+    else put_human(&out, c, &f);
+    return qn_cli_finish(c, &out);
+}
+
+const qn_command qn_command_doctor = {
+    .name = "doctor",
+    .args = "",
+    .summary = "what this machine is, how fast it is, what stands in the way",
+    .about = "Prints the processor, its cores as far as this process may use them, memory and pages; measures for about a "
+             "second and a half how fast memory is read, how fast numbers are multiplied and added, what a barrier of the "
+             "threads and a reading of the clock cost; and says in plain words what slows a model down here.\n\n"
+             "Decoding one token reads all weights once: read speed divided by the model's size is the most tokens per second "
+             "that this machine can give.",
+    .examples = "quern doctor\tlook and measure\n"
+                "quern doctor -t 1 --json\tone thread, for a program\n",
+    .min_args = 0,
+    .max_args = 0,
+    .groups = groups,
+    .values_bytes = sizeof(doctor_args),
+    .run = run,
+};
