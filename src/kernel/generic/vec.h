@@ -49,7 +49,7 @@ INLINE double sum_d(vd v)
     return s;
 }
 
-/* ---- what differs with the width: a * b + c, and the sums of lanes by halves, always in the same order */
+/* ---- what differs with the width: a * b + c, and sums and maxima of lanes by halves, always in the same order */
 
 #define SHUFFLE __builtin_shufflevector
 typedef float vf4 __attribute__((vector_size(16)));
@@ -58,6 +58,12 @@ INLINE float sum_4(vf4 v)
 {
     const vf4 h = v + SHUFFLE(v, v, 2, 3, 0, 1);
     return h[0] + h[1];
+}
+
+INLINE float top_4(vf4 v)
+{
+    const float a = v[0] > v[1] ? v[0] : v[1], b = v[2] > v[3] ? v[2] : v[3];
+    return a > b ? a : b;
 }
 
 /* join(a, b, w): sums of the halves of every group of w lanes, those of a below those of b. Applied to W vectors pairwise,
@@ -71,6 +77,13 @@ INLINE float sum(vf v)
 {
     const vf h = v + SHUFFLE(v, v, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
     return sum_4(SHUFFLE(h, h, 0, 1, 2, 3) + SHUFFLE(h, h, 4, 5, 6, 7));
+}
+
+INLINE float top(vf v)
+{
+    const vf h = vmax(v, SHUFFLE(v, v, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7));
+    const vf q = vmax(h, SHUFFLE(h, h, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3));
+    return top_4(SHUFFLE(q, q, 0, 1, 2, 3));
 }
 
 INLINE vf join(vf a, vf b, int w)
@@ -95,6 +108,12 @@ INLINE vf swap_pairs(vf v) { return SHUFFLE(v, v, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 
 INLINE vf vfma(vf a, vf b, vf c) { return (vf)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c); }
 INLINE float sum(vf v) { return sum_4(SHUFFLE(v, v, 0, 1, 2, 3) + SHUFFLE(v, v, 4, 5, 6, 7)); }
 
+INLINE float top(vf v)
+{
+    const vf h = vmax(v, SHUFFLE(v, v, 4, 5, 6, 7, 0, 1, 2, 3));
+    return top_4(SHUFFLE(h, h, 0, 1, 2, 3));
+}
+
 INLINE vf join(vf a, vf b, int w)
 {
     switch (w) {
@@ -114,6 +133,7 @@ INLINE vf vfma(vf a, vf b, vf c) { return (vf)vfmaq_f32((float32x4_t)c, (float32
 INLINE vf vfma(vf a, vf b, vf c) { return a * b + c; }
 #endif
 INLINE float sum(vf v) { return sum_4(v); }
+INLINE float top(vf v) { return top_4(v); }
 
 INLINE vf join(vf a, vf b, int w)
 {
