@@ -189,6 +189,18 @@ void qn_map_close(qn_map *m)
     *m = (qn_map){ 0 };
 }
 
+void qn_map_drop(const void *p, size_t n)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), at = (uintptr_t)p;
+    const uintptr_t from = (at + page - 1) & ~(page - 1), to = (at + n) & ~(page - 1); /* whole pages only */
+    for (int i = 0; i < MOST_MAPS && from < to; i++) {
+        const uintptr_t begin = atomic_load(&slots[i].begin);
+        if (begin <= 1 || at < begin || at + n > begin + atomic_load(&slots[i].bytes)) continue;
+        madvise((void *)from, to - from, MADV_DONTNEED);
+        return;
+    }
+}
+
 static bool read_all(int fd, char *p, size_t n, size_t *got)
 {
     *got = 0;

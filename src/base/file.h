@@ -12,6 +12,9 @@ const char *qn_path_tail(const char *path);
 typedef struct qn_map { const u8 *p; u64 bytes; } qn_map;
 bool qn_map_open(qn_map *m, const char *path, qn_err *e);
 void qn_map_close(qn_map *m);
+/* Mapped bytes that are not needed again soon leave resident memory; read once more, they come back. Memory that is of no
+ * map is left alone. */
+void qn_map_drop(const void *p, size_t n);
 
 /* Reads a plain file into memory (NUL behind it); refuses more than `most` bytes. */
 bool qn_file_read(const char *path, size_t most, char **out, size_t *n, qn_err *e);

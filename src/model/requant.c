@@ -92,6 +92,15 @@ static bool write_unit(work *k, lane_state *me, size_t i, u64 unit)
     return qn_gguf_write_tensor(&k->w, i, begin * row_out, me->y, (size_t)(end - begin) * row_out, &me->e);
 }
 
+/* Each weight is read once: a model larger than memory must not push everything else out of it. */
+static void drop_unit(const work *k, size_t i, u64 unit)
+{
+    const qn_tensor *t = &k->s->tensors[i];
+    const u64 row = qn_dtype_bytes(t->type, (size_t)t->dims[0]), begin = unit * unit_rows(t) * row;
+    const u64 end = begin + unit_rows(t) * row < t->bytes ? begin + unit_rows(t) * row : t->bytes;
+    qn_map_drop(t->data + begin, (size_t)(end - begin));
+}
+
 /* The tensor that unit u belongs to. */
 static size_t tensor_of(const work *k, u64 u)
 {
@@ -124,6 +133,7 @@ static void run_lane(const void *args, qn_lane lane)
         if (u >= n) break;
         const size_t i = tensor_of(k, u);
         if (!write_unit(k, me, i, u - k->first[i])) atomic_store(&k->stop, true);
+        drop_unit(k, i, u - k->first[i]);
         atomic_fetch_add(&k->done, 1);
         if (lane.i == 0) report(k);
     }

@@ -380,6 +380,28 @@ static void test_cut_while_read(void **state)
     assert_int_equal(n_entries(), 1);
 }
 
+/* 96 MiB of weights (a file with nothing but a header on the disk) pass through a few MiB. */
+static void test_memory_is_bounded(void **state)
+{
+    (void)state;
+    const qn_options o = { .threads = 2 };
+    qn_err e = { 0 };
+    qn_gguf_writer w;
+    qn_source *s = qn_new(sizeof *s, &e);
+    assert_non_null(s);
+    const qn_tensor t = { .name = "token_embd.weight", .type = DT_f32, .n_dims = 2, .dims = { 4096, 6144, 1, 1 } };
+    s->path = qn_strdup("made", &e);
+    assert_true(qn_source_put_tensor(s, &t, &e));
+    assert_true(qn_gguf_write_open(&w, at("in.gguf"), s, NULL, &e) && qn_gguf_write_commit(&w, &e));
+    qn_gguf_write_close(&w);
+    qn_source_close(s);
+    u64 now, before, after;
+    qn_mem_process(&now, &before);
+    assert_true(qn_quantize(at("in.gguf"), at("out.gguf"), "Q4_0", &o, &e));
+    qn_mem_process(&now, &after);
+    if (after - before > 32u << 20) fail_msg("%llu MiB", (unsigned long long)(after - before) >> 20);
+}
+
 static void test_no_memory(void **state)
 {
     (void)state;
@@ -406,6 +428,7 @@ int main(void)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, make_test_dir, remove_test_dir)
     const struct CMUnitTest tests[] = {
         TEST(test_cut_while_read), /* first: cmocka takes SIGBUS at the start of each test, the library once */
+        TEST(test_memory_is_bounded),
         TEST(test_mixes),     TEST(test_small_mix_and_fallbacks), TEST(test_bytes),
         TEST(test_refusals),  TEST(test_disk_full),               TEST(test_not_finite),
         TEST(test_no_memory), TEST(test_progress_and_cancel),
