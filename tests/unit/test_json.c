@@ -35,7 +35,8 @@ static void test_depth(void **state)
 static void test_broken(void **state)
 {
     (void)state;
-    static const char *const bad[] = { "", " ", "{", "[1,]", "{\"a\":}", "{'a':1}", "nul", "[1] x", "\"\xFF\"", "\"\xED\xA0\x80\"", "[01]", "\"a", "[\"\\" };
+    static const char *const bad[] = { "", " ", "{", "[1,]", "{\"a\":}", "{'a':1}", "nul", "[1] x",
+                                       "\"\xFF\"", "\"\xED\xA0\x80\"", "[01]", "\"a", "[\"\\" };
     for (size_t i = 0; i < QN_COUNT(bad); i++) refuse(bad[i], strlen(bad[i]), 0, "JSON");
     refuse("[1\0]", 4, 0, "JSON");
 }
