@@ -32,7 +32,11 @@ static void put_json(qn_buf *b, const qn_hub_list *l)
 static void put_table(qn_buf *b, const qn_hub_list *l)
 {
     size_t width = 4;
-    for (size_t i = 0; i < l->n; i++) width = strlen(l->at[i].name) > width ? strlen(l->at[i].name) : width;
+    char name[256]; /* made printable: a file may be called anything */
+    for (size_t i = 0; i < l->n; i++) {
+        const size_t n = strlen(qn_printable(l->at[i].name, strlen(l->at[i].name), 200, name, sizeof name));
+        width = n > width ? n : width;
+    }
     qn_buf_printf(b, "%-*s  %9s  %-11s  %-8s  %s\n", (int)width, "NAME", "SIZE", "KIND", "FROM", "CHANGED");
     for (size_t i = 0; i < l->n; i++) {
         const qn_hub_model *m = &l->at[i];
@@ -40,7 +44,8 @@ static void put_table(qn_buf *b, const qn_hub_list *l)
         struct tm tm;
         const time_t t = (time_t)m->mtime;
         if (localtime_r(&t, &tm)) strftime(when, sizeof when, "%Y-%m-%d %H:%M", &tm);
-        qn_buf_printf(b, "%-*s  %9s  %-11s  %-8s  %s\n", (int)width, m->name,
+        qn_buf_printf(b, "%-*s  %9s  %-11s  %-8s  %s\n", (int)width,
+                      qn_printable(m->name, strlen(m->name), 200, name, sizeof name),
                       qn_human_bytes(m->bytes, bytes), m->kind, m->from, when);
     }
 }

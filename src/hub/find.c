@@ -35,16 +35,22 @@ static char *concat(const char *a, const char *b, qn_err *e)
 
 /* ---- the default model */
 
-#define DEFAULT_NAME "quern-tiny.gguf"
+#define DEFAULT_NAME QN_DEFAULT_NAME ".gguf"
 
-/* Beside the program: ../share/quern when installed; models/ of the source tree, one or two folders up, when built. */
-static bool find_beside(const char *dir, char **path, qn_err *e)
+/* Beside the program: PREFIX/share/quern for PREFIX/bin/quern; models/ of the source tree for build/quern, build/asan/quern. Cuts
+ * exe as it walks up. */
+static bool find_beside(char *exe, char **path, qn_err *e)
 {
-    static const char *const tails[] = {
-        "/../share/quern/" DEFAULT_NAME, "/../models/" DEFAULT_NAME, "/../../models/" DEFAULT_NAME,
+    static const struct { int up; const char *tail; } places[] = {
+        { 2, "/share/quern/" DEFAULT_NAME }, { 0, "/models/" DEFAULT_NAME }, { 1, "/models/" DEFAULT_NAME },
     };
-    for (size_t i = 0; i < QN_COUNT(tails); i++) {
-        char *p = concat(dir, tails[i], e);
+    for (size_t i = 0; i < QN_COUNT(places); i++) {
+        for (int up = 0; up < places[i].up; up++) {
+            char *slash = strrchr(exe, '/');
+            if (!slash) return false;
+            *slash = '\0';
+        }
+        char *p = concat(exe, places[i].tail, e);
         if (!p) return false;
         if (keep_if_there(p, path)) return true;
     }
@@ -59,9 +65,7 @@ bool qn_find_default(char **path, qn_err *e)
     const ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
     if (n > 0) {
         exe[n] = '\0';
-        char *slash = strrchr(exe, '/');
-        if (slash) *slash = '\0';
-        if (slash && find_beside(exe, path, e)) return true;
+        if (find_beside(exe, path, e)) return true;
         if (e->code != QN_OK) return false;
     }
     char *models = qn_place_path(QN_PLACE_MODELS, e);
@@ -138,6 +142,8 @@ bool qn_hub_find(const char *name, char **path, qn_err *e)
     if (stat(name, &st) == 0) return (*path = qn_strdup(name, e)) != NULL;
     if (strncmp(name, "hf:", 3) != 0 && find_in_models(name, path, e)) return true;
     if (e->code == QN_ENOMEM) return false;
+    if (strcmp(name, QN_DEFAULT_NAME) == 0 || strcmp(name, DEFAULT_NAME) == 0)
+        if (qn_find_default(path, e)) return true;
     if (find_in_cache(name, path, &there, e)) return true;
     if (there || e->code == QN_ENOMEM) return false;
     const bool repo = strncmp(name, "hf:", 3) == 0 || (strchr(name, '/') && name[0] != '/' && name[0] != '.');

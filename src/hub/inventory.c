@@ -16,28 +16,34 @@
 
 typedef struct found { const char *kind, *from; u64 bytes; i64 mtime; } found;
 
-static void count(found *f, const char *dir, const char *name)
+static void count(found *f, const char *path)
 {
     struct stat st;
+    if (stat(path, &st) != 0) return;
+    f->bytes += (u64)st.st_size;
+    if ((i64)st.st_mtime > f->mtime) f->mtime = (i64)st.st_mtime;
+}
+
+static void count_in(found *f, const char *dir, const char *name)
+{
     qn_err ignored;
     char *path = qn_path_join(dir, name, &ignored);
-    if (path && stat(path, &st) == 0) {
-        f->bytes += (u64)st.st_size;
-        if ((i64)st.st_mtime > f->mtime) f->mtime = (i64)st.st_mtime;
-    }
+    if (path) count(f, path);
     qn_free(path);
 }
 
-/* Takes name and path over, whatever happens. */
+/* Takes name and path over, whatever happens. The built-in model is the first to come; where it lies in the models folder it is
+ * not listed again. */
 static bool add(qn_hub_list *l, char *name, char *path, const found *f, qn_err *e)
 {
     size_t bytes;
     qn_hub_model *at = NULL;
-    if (name && path && qn_mul(l->n + 1, sizeof *at, &bytes)) at = qn_resize(l->at, bytes, e);
+    const bool again = path && l->n && strcmp(path, l->at[0].path) == 0;
+    if (!again && name && path && qn_mul(l->n + 1, sizeof *at, &bytes)) at = qn_resize(l->at, bytes, e);
     if (!at) {
         qn_free(name);
         qn_free(path);
-        return false;
+        return again;
     }
     l->at = at;
     l->at[l->n++] = (qn_hub_model){ name, path, f->kind, f->from, f->bytes, f->mtime };
@@ -57,9 +63,8 @@ static bool add_default(qn_hub_list *l, qn_err *e)
     char *path = NULL;
     if (!qn_find_default(&path, e)) return e->code == QN_OK;
     found f = { .kind = "gguf", .from = "built-in" };
-    const char *slash = strrchr(path, '/');
-    count(&f, ".", path);
-    return add(l, qn_strdup(slash ? slash + 1 : path, e), path, &f, e);
+    count(&f, path);
+    return add(l, qn_strdup(QN_DEFAULT_NAME, e), path, &f, e);
 }
 
 /* ---- folders of files */
@@ -74,12 +79,12 @@ static bool add_gguf(qn_hub_list *l, const char *dir, const qn_names *all, size_
     found f = { .kind = "gguf", .from = from };
     const bool split = qn_split_part(name, &part, &n_parts);
     if (split && part != 1) return true;
-    count(&f, dir, name);
+    count_in(&f, dir, name);
     const size_t stem = strlen(name) - (split ? sizeof "00001-of-00002.gguf" - 1 : 0);
     for (size_t k = 0; split && k < all->n; k++) {
         int other, n_other;
         const bool same = k != i && strncmp(all->at[k], name, stem) == 0 && strlen(all->at[k]) == strlen(name);
-        if (same && qn_split_part(all->at[k], &other, &n_other) && n_other == n_parts) count(&f, dir, all->at[k]);
+        if (same && qn_split_part(all->at[k], &other, &n_other) && n_other == n_parts) count_in(&f, dir, all->at[k]);
     }
     char *label = title[0] ? text3(e, title, "/", name) : qn_strndup(name, strlen(name) - 5, e);
     return add(l, label, label ? qn_path_join(dir, name, e) : NULL, &f, e);
@@ -97,7 +102,7 @@ static bool add_safetensors(qn_hub_list *l, const char *dir, const qn_names *all
         const bool same = (cut ? (size_t)(cut - other) : 0) == n && strncmp(other, name, n) == 0;
         if (!same || !qn_ends_with(other, ".safetensors")) continue;
         if (k < i) return true;
-        count(&f, dir, other);
+        count_in(&f, dir, other);
     }
     char *sub = qn_strndup(name, n, e);
     if (!sub) return false;

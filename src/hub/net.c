@@ -61,13 +61,14 @@ static char *origin_of(const char *url, qn_err *e)
 
 static bool read_settings(qn_net *n, qn_err *e)
 {
-    const char *end = getenv("HF_ENDPOINT"), *token = getenv("HF_TOKEN");
+    const char *end = getenv("HF_ENDPOINT"), *token = getenv("HF_TOKEN"), *trust = getenv("SSL_CERT_FILE");
     if (!end || !end[0]) end = "https://huggingface.co";
     size_t len = strlen(end);
     while (len && end[len - 1] == '/') len--;
     n->endpoint = qn_strndup(end, len, e);
     n->origin = n->endpoint ? origin_of(n->endpoint, e) : NULL;
     if (!n->origin) return n->endpoint && e->code != QN_ENOMEM ? qn_fail_within(e, "HF_ENDPOINT") : false;
+    if (trust && trust[0] && !(n->authorities = qn_strdup(trust, e))) return false;
     if (!token) return true;
     while (*token == ' ' || *token == '\n') token++;
     const size_t n_token = strcspn(token, " \r\n");
@@ -98,6 +99,7 @@ void qn_net_close(qn_net *n)
     qn_free(n->endpoint);
     qn_free(n->origin);
     qn_free(n->auth);
+    qn_free(n->authorities);
     *n = (qn_net){ 0 };
 }
 
@@ -234,6 +236,7 @@ static void set_up(CURL *c, request *r)
     curl_easy_setopt(c, CURLOPT_LOW_SPEED_LIMIT, 1L); /* a peer that sends nothing for this long is gone */
     curl_easy_setopt(c, CURLOPT_LOW_SPEED_TIME, 30L);
     curl_easy_setopt(c, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+    if (r->net->authorities) curl_easy_setopt(c, CURLOPT_CAINFO, r->net->authorities);
     curl_easy_setopt(c, CURLOPT_ERRORBUFFER, r->why);
     curl_easy_setopt(c, CURLOPT_HEADERFUNCTION, on_header);
     curl_easy_setopt(c, CURLOPT_HEADERDATA, r);

@@ -10,6 +10,7 @@ typedef struct qn_net {
     char *endpoint;        /* "https://huggingface.co": HF_ENDPOINT without a slash at its end */
     char *origin;          /* scheme, host and port of it: who may see the token */
     char *auth;            /* "Authorization: Bearer ..."; NULL: no token */
+    char *authorities;     /* SSL_CERT_FILE: certificates to trust; NULL: the system's */
     bool started;          /* curl_global_init was called */
     qn_progress_fn progress;
     void *user;
@@ -17,7 +18,7 @@ typedef struct qn_net {
     u64 done, total;       /* bytes that the share is made of */
 } qn_net;
 
-/* progress may be NULL. Reads HF_ENDPOINT and HF_TOKEN. */
+/* progress may be NULL. Reads HF_ENDPOINT, HF_TOKEN and SSL_CERT_FILE. */
 bool qn_net_open(qn_net *n, qn_progress_fn progress, void *user, qn_err *e);
 void qn_net_close(qn_net *n);
 

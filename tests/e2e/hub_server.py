@@ -6,6 +6,7 @@ The hub answers the API and HEAD/GET of files; large files redirect to the CDN, 
 import hashlib
 import json
 import socket
+import ssl
 import threading
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -44,8 +45,16 @@ class Repo:
     answer: bytes = None      # what the API says instead
 
 
+class Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, *a):
+        """A client that left is what half of the tests are about."""
+
+
 class Hub:
-    def __init__(self):
+    def __init__(self, tls=None):
+        self.tls = tls            # (certificate, key): the hub speaks https, the CDN does not
         self.repos, self.log, self.served = {}, [], 0
         self.lock = threading.Lock()
         self.api_status = []
@@ -58,13 +67,17 @@ class Hub:
         class Handler(Answer):
             hub, role = owner, kind
 
-        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        server.daemon_threads = True
+        server = Server(("127.0.0.1", 0), Handler)
+        if self.tls and kind == "hub":
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(*self.tls)
+            server.socket = context.wrap_socket(server.socket, server_side=True)
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
         return server
 
     def url(self, kind="hub"):
-        return "http://127.0.0.1:%d" % getattr(self, kind).server_address[1]
+        scheme = "https" if self.tls and kind == "hub" else "http"
+        return "%s://127.0.0.1:%d" % (scheme, getattr(self, kind).server_address[1])
 
     def close(self):
         for s in (self.hub, self.cdn):

@@ -3,6 +3,7 @@ import hashlib
 import json
 import os
 import random
+import shutil
 import signal
 import stat
 import subprocess
@@ -301,6 +302,31 @@ def test_redirect_loop(place, hub):
     assert len(hub.log) < 20
 
 
+def test_tls(tmp_path):
+    """A certificate that nobody vouches for is refused at once; a trusted one is used; the way back to http is refused."""
+    cert, key = str(tmp_path / "cert.pem"), str(tmp_path / "key.pem")
+    try:
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+                        "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", cert],
+                       check=True, capture_output=True, timeout=20)
+    except (OSError, subprocess.SubprocessError) as e:
+        pytest.skip("no certificate could be made: %s" % e)
+    hub = Hub(tls=(cert, key))
+    try:
+        place = Place(tmp_path, hub)
+        hub.repos["o/small"] = Repo({"m.gguf": File(b"data", lfs=False)})
+        hub.repos["o/large"] = Repo({"m.gguf": File(b"data")})
+        start = time.monotonic()
+        place.refused("hf:o/small", "certificate")
+        assert time.monotonic() - start < 5 and not hub.log
+        place.env["SSL_CERT_FILE"] = cert
+        assert place.pull("hf:o/small").read_bytes() == b"data"
+        place.refused("hf:o/large", "https to http", env={"HF_TOKEN": "hf_secret"})
+        assert not [r for r in hub.log if r["role"] == "cdn"]
+    finally:
+        hub.close()
+
+
 # ---- the environment ------------------------------------------------------------------------------------------------
 
 
@@ -348,6 +374,19 @@ def test_locale_changes_nothing(place, hub, locale):
     hub.repos["O/I"] = Repo({"I-q4_k_m.GGUF": File(noise(2000, 3)), "I-Q8_0.gguf": File(noise(5))})
     assert place.pull("hf:O/I", env={"LC_ALL": locale}).name == "I-q4_k_m.GGUF"
     place.refused("hf:O/none", "O/none", "(404)", env={"LC_ALL": locale})
+
+
+@pytest.mark.parametrize("program, model", [("bin/quern", "share/quern/quern-tiny.gguf"), ("build/quern", "models/quern-tiny.gguf"),
+                                            ("build/asan/quern", "models/quern-tiny.gguf"), ("bin/quern", "quern/models/quern-tiny.gguf")])
+def test_default_model_is_beside_the_program(place, program, model):
+    for p in (program, model):
+        (place.root / p).parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(PROGRAM, place.root / program)
+    (place.root / model).write_bytes(b"GGUF")
+    p = subprocess.run([place.root / program, "list", "--json"], env=place.env, capture_output=True, text=True, timeout=20)
+    found = json.loads(p.stdout)
+    assert [(m["name"], m["path"], m["from"], m["bytes"]) for m in found] == [
+        ("quern-tiny", str(place.root / model), "built-in", 4)]
 
 
 # ---- smollm2, with a python of ours ----------------------------------------------------------------------------------
