@@ -61,7 +61,7 @@ $(BUILD)/quern: $(CLI_OBJ) $(BUILD)/libquern.a
 	$(CC) $(OPT_$(MODE)) -o $@ $^ $(LIBS)
 
 $(BUILD)/libquern.a: $(LIB_OBJ)
-	rm -f $@ && ar rcs $@ $^
+	rm -f $@ && ar qcs $@ $^ # q: two folders may hold files of one name
 
 $(BUILD)/libquern.so: $(LIB_OBJ)
 	$(CC) $(OPT_$(MODE)) -shared -Wl,-soname,$(SONAME) -o $@ $^ $(LIBS)
