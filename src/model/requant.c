@@ -65,7 +65,8 @@ static bool check_finite(const qn_tensor *t, u64 row, const float *x, size_t n, 
 {
     u32 bad = 0;
     for (size_t i = 0; i < n; i++) bad |= (qn_f32_bits(x[i]) & 0x7F800000u) == 0x7F800000u;
-    return !bad || qn_fail(e, QN_EFORMAT, "tensor %s: row %llu has a weight that is not finite", t->name, (unsigned long long)row);
+    return !bad || qn_fail(e, QN_EFORMAT, "tensor %s: row %llu has a weight that is not finite", t->name,
+                           (unsigned long long)row);
 }
 
 static bool write_unit(work *k, lane_state *me, size_t i, u64 unit)
