@@ -176,26 +176,23 @@ static void step_metaspace(qn_decoder *d, size_t k, const char *s, size_t n, qn_
     pass(d, k + 1, g->made.p, g->made.n, out);
 }
 
-/* A word's suffix becomes a space before the next piece, nothing at the end. */
+/* A word's suffix becomes a space, and nothing in the last piece: a piece that has one waits. */
+static void end_word(qn_decoder *d, size_t k, bool last, qn_buf *out)
+{
+    qn_stage *g = &d->stages[k];
+    if (g->held.n == 0) return;
+    g->made.n = 0;
+    qn_replace(&g->made, g->held.p, g->held.n, NULL, g->step->literal, (qn_str){ " ", last ? 0 : 1 }, &d->matcher, d->e);
+    g->held.n = 0;
+    pass(d, k + 1, g->made.p, g->made.n, out);
+}
+
 static void step_suffix(qn_decoder *d, size_t k, const char *s, size_t n, qn_buf *out)
 {
     qn_stage *g = &d->stages[k];
-    g->made.n = 0;
-    qn_buf_put(&g->made, g->held.p, g->held.n);
-    g->held.n = 0;
-    while (n > 0) {
-        const char *at = g->step->literal.n ? memmem(s, n, g->step->literal.p, g->step->literal.n) : NULL;
-        const size_t plain = at ? (size_t)(at - s) : n;
-        if (g->held.n && plain) {
-            qn_buf_put(&g->made, g->held.p, g->held.n);
-            g->held.n = 0;
-        }
-        qn_buf_put(&g->made, s, plain);
-        if (at) qn_buf_putc(&g->held, ' ');
-        s += plain + (at ? g->step->literal.n : 0);
-        n -= plain + (at ? g->step->literal.n : 0);
-    }
-    pass(d, k + 1, g->made.p, g->made.n, out);
+    end_word(d, k, false, out);
+    if (g->step->literal.n && memmem(s, n, g->step->literal.p, g->step->literal.n)) qn_buf_put(&g->held, s, n);
+    else pass(d, k + 1, s, n, out);
 }
 
 /* Hands a piece to step k; behind the last one is the output. Steps are at most as many as the file lists, 64. */
@@ -232,6 +229,7 @@ static void end(qn_decoder *d, size_t k, qn_buf *out)
         if (g->made.n) pass(d, k + 1, g->made.p, g->made.n, out);
         break;
     case STEP_fallback: end_run(d, k, out); break;
+    case STEP_suffix: end_word(d, k, true, out); break;
     case STEP_replace:
         if (!g->fused) break;
         g->made.n = 0;

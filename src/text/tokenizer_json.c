@@ -115,7 +115,7 @@ static bool read_all_added(qn_reader *r, yyjson_val *list)
         qn_added *x = &t->added[t->n_added];
         if (!read_added(r, v, x, &normalized)) return false;
         const u32 k = (u32)t->n_added++;
-        if (!normalized || t->n_norms == 0) {
+        if (!normalized) {
             if (!qn_trie_add(&t->raw, x->text, k, r->e)) return false;
             continue;
         }

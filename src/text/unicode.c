@@ -45,10 +45,15 @@ static int category(u32 cp) { return cp > 0x10FFFF ? UTF8PROC_CATEGORY_CN : (int
 bool qn_is_word(u32 cp)
 {
     const int c = category(cp);
-    return (c >= UTF8PROC_CATEGORY_LU && c <= UTF8PROC_CATEGORY_NL) || c == UTF8PROC_CATEGORY_PC;
+    const bool joiner = cp == 0x200C || cp == 0x200D;
+    return (c >= UTF8PROC_CATEGORY_LU && c <= UTF8PROC_CATEGORY_NL) || c == UTF8PROC_CATEGORY_PC || joiner;
 }
 
-bool qn_is_mark(u32 cp) { return category(cp) == UTF8PROC_CATEGORY_MN; }
+bool qn_is_mark(u32 cp)
+{
+    const int c = category(cp);
+    return c >= UTF8PROC_CATEGORY_MN && c <= UTF8PROC_CATEGORY_ME;
+}
 
 /* ---- byte-level spelling: bytes that are visible in Latin-1 spell themselves, the other 68 follow from U+0100 */
 

@@ -14,8 +14,8 @@ size_t qn_char_prev(const char *s, size_t n, u32 *cp);
 size_t qn_char_count(const char *s, size_t n);
 
 bool qn_is_space(u32 cp);      /* White_Space */
-bool qn_is_word(u32 cp);       /* \w */
-bool qn_is_mark(u32 cp);       /* Mn */
+bool qn_is_word(u32 cp);       /* letters, marks, digits, connectors, joiners */
+bool qn_is_mark(u32 cp);       /* Mn, Mc, Me */
 
 /* Byte-level spelling: every byte is one visible character, U+0021..U+0143. */
 u32 qn_byte_to_char(u8 byte);

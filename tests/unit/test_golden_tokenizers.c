@@ -113,18 +113,28 @@ static qn_tokenizer *open_json(const char *name)
     return t;
 }
 
-static void check_json(const char *name)
+static void check_json(const char *name, const char *kind)
 {
+    qn_err e = { 0 };
+    qn_arena arena = { 0 };
+    qn_vocab v;
     qn_tokenizer *t = open_json(name);
     check_file(t, name);
+    assert_true(qn_tokenizer_export(t, &arena, &v, &e));
+    qn_tokenizer *u = qn_tokenizer_from_vocab(&v, name, &e);
+    assert_non_null(u);
     qn_tokenizer_close(t);
+    qn_arena_close(&arena);
+    assert_string_equal(qn_tokenizer_kind(u), kind);
+    check_file(u, name); /* as a GGUF vocabulary it gives the same */
+    qn_tokenizer_close(u);
 }
 
-static void gpt2(void **state) { (void)state; check_json("gpt2"); }
-static void qwen2_5(void **state) { (void)state; check_json("qwen2_5"); }
-static void llama3_2(void **state) { (void)state; check_json("llama3_2"); }
-static void llama2(void **state) { (void)state; check_json("llama2"); }
-static void gemma3(void **state) { (void)state; check_json("gemma3"); }
+static void gpt2(void **state) { (void)state; check_json("gpt2", "BPE (gpt2, pre gpt-2)"); }
+static void qwen2_5(void **state) { (void)state; check_json("qwen2_5", "BPE (gpt2, pre qwen2)"); }
+static void llama3_2(void **state) { (void)state; check_json("llama3_2", "BPE (gpt2, pre llama-bpe)"); }
+static void llama2(void **state) { (void)state; check_json("llama2", "SentencePiece BPE (llama)"); }
+static void gemma3(void **state) { (void)state; check_json("gemma3", "SentencePiece BPE (llama, no space prefix)"); }
 
 static void smollm2(void **state)
 {
