@@ -156,7 +156,7 @@ bool qn_tokenizer_add_split(qn_tokenizer *t, size_t *k, const char *pattern, siz
 static const char *const end_tokens[] = {
     "<|eot_id|>", "<|im_end|>", "<|end|>", "<|return|>", "<|call|>", "<end_of_turn>", "<|endoftext|>", "<|eom_id|>", "<EOT>",
     "_<EOT>", "[EOT]", "[EOS]", "<|end_of_text|>", "<end_of_utterance>", "<eos>", "</s>", "<turn|>", "<|tool_response>",
-    ("<\xEF\xBD\x9C" "end\xE2\x96\x81of\xE2\x96\x81sentence\xEF\xBD\x9C>"),
+    "<｜end▁of▁sentence｜>",
 };
 
 static void find_ends(qn_tokenizer *t)
