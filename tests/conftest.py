@@ -11,8 +11,7 @@ QUERN = os.path.join(ROOT, "build", "quern")
 ASAN = os.path.join(ROOT, "build", "asan", "quern")
 MODELS = os.path.join(ROOT, "tests", "data", "models")
 TINY = os.path.join(ROOT, "models", "quern-tiny.gguf")
-SMOLLM2_HOME = os.path.join(ROOT, ".deps", "home")
-SMOLLM2 = os.path.join(SMOLLM2_HOME, "models", "smollm2.gguf")
+SMOLLM2 = os.path.join(ROOT, ".deps", "smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf")
 NAMES = ["llama", "llama3", "mistral", "qwen2", "qwen3", "gemma3"]
 
 

