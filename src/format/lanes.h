@@ -1,7 +1,7 @@
-/* lanes.h - sixteen small integers at a time. Decoders unpack their bits with plain operators on vectors of 16 bytes and end in
- * one of the two `put` calls. Those are spelled out per processor, since gcc unrolls loops of 16 into single steps before it
- * could make vectors of them (Q6_K with AVX2: 3 against 10 weights a nanosecond). Same results everywhere, bit for bit, as long as the
- * including file is not built to contract a * b - c. */
+/* lanes.h - sixteen small integers at a time. Decoders unpack their bits with plain operators on vectors of 16 bytes and end
+ * in one of the two `put` calls. Those are spelled out per processor, since gcc unrolls loops of 16 into single steps before
+ * it could make vectors of them (Q6_K with AVX2: 3 against 10 weights a nanosecond). Same results everywhere, bit for bit, as
+ * long as the including file is not built to contract a * b - c. */
 #ifndef QN_LANES_H
 #define QN_LANES_H
 
