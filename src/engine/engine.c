@@ -1,0 +1,186 @@
+/* engine.c - opens an engine: takes all memory that running will need, once, and has the decoder write the plan over it. */
+#include "engine/engine.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "engine/warm.h"
+#include "model/describe.h"
+
+#define LOGITS_BYTES ((size_t)64 << 20) /* room for the logits of one pass: 340 rows of 49,152, 110 of 151,936 */
+
+static bool check_options(const qn_engine *en, const qn_options *o, qn_err *e)
+{
+    const qn_model *m = en->m;
+    if (o->threads < 0 || o->threads > 1024) return qn_fail(e, QN_EUSAGE, "threads %d is not between 1 and 1024", o->threads);
+    if (o->n_ctx < 0 || o->n_seq < 0 || o->n_batch < 0) return qn_fail(e, QN_EUSAGE, "context, sessions and batch cannot be negative");
+    if (o->n_seq > 4096) return qn_fail(e, QN_EUSAGE, "%d sessions; at most 4096 may be open at once", o->n_seq);
+    if (o->n_batch > 65536) return qn_fail(e, QN_EUSAGE, "batch of %d rows; at most 65536", o->n_batch);
+    if (o->isa < 0 || o->isa > (int)ISA_avx512) return qn_fail(e, QN_EUSAGE, "unknown ISA level %d", o->isa);
+    if (o->isa > (int)qn_cpu_isa())
+        return qn_fail(e, QN_EUNSUPPORTED, "this processor has no %s; its highest level is %s", qn_isa_name((qn_isa)o->isa),
+                       qn_isa_name(qn_cpu_isa()));
+    if (o->kv < QN_KV_F16 || o->kv > QN_KV_Q8_0) return qn_fail(e, QN_EUSAGE, "unknown KV type %d", o->kv);
+    if (o->kv == QN_KV_Q8_0 && m->d_head % 32)
+        return qn_fail(e, QN_EUNSUPPORTED, "a q8_0 KV cache needs heads of a multiple of 32 values; this model's have %d", m->d_head);
+    return true;
+}
+
+static void set_sizes(qn_engine *en, const qn_options *o)
+{
+    en->n_ctx = o->n_ctx ? o->n_ctx : qn_mini(en->m->n_ctx_train, 8192);
+    en->n_seq = o->n_seq ? o->n_seq : 1;
+    en->n_batch = qn_mini(o->n_batch ? o->n_batch : 512, en->n_ctx);
+    en->n_batch = qn_maxi(en->n_batch, en->n_seq); /* a token of every session fits into one pass */
+    en->n_table = (en->n_ctx + QN_PAGE - 1) / QN_PAGE;
+    const int rows = (int)qn_minz(LOGITS_BYTES / ((size_t)en->m->n_vocab * sizeof(float)), (size_t)en->n_batch);
+    en->n_logits = qn_maxi(rows, en->n_seq);
+    en->profile = o->profile;
+}
+
+/* Pages of one session in a group: all of its context, or what a window and one pass reach. */
+static int pages_per_session(const qn_engine *en, int g)
+{
+    if (g == GROUP_global) return en->n_table;
+    const i64 reach = ((i64)en->m->window + en->n_batch) / QN_PAGE + 2;
+    return (int)(reach < en->n_table ? reach : en->n_table);
+}
+
+typedef struct need { void **at; size_t n, size; } need;
+
+/* Everything a pass writes to, in one mapping; each part begins on a cache line. */
+static size_t list_scratch(qn_engine *en, need *out)
+{
+    const qn_model *m = en->m;
+    qn_buffers *b = &en->b;
+    const size_t n = (size_t)en->n_batch, q = (size_t)m->n_head * (size_t)m->d_head, kv = (size_t)m->n_kv * (size_t)m->d_head;
+    const size_t d = (size_t)m->d_model, ff = (size_t)m->d_ff, nl = (size_t)en->n_logits, f = sizeof(float);
+    const need all[] = {
+        { (void **)&b->x, n * d, f }, { (void **)&b->h, n * d, f }, { (void **)&b->q, n * q, f }, { (void **)&b->a, n * q, f },
+        { (void **)&b->k, n * kv, f }, { (void **)&b->v, n * kv, f }, { (void **)&b->gate, n * ff, f }, { (void **)&b->up, n * ff, f },
+        { (void **)&b->last, nl * d, f }, { (void **)&b->normed, nl * d, f }, { (void **)&b->logits, nl * (size_t)m->n_vocab, f },
+        { (void **)&b->tokens, n, sizeof(i32) }, { (void **)&b->pos, n, sizeof(i32) }, { (void **)&b->asking, nl, sizeof(i32) },
+        { (void **)&en->firsts, n, sizeof(i32) }, { (void **)&b->cache, (size_t)m->n_layer, sizeof(u8 *) },
+        { (void **)&en->tables[0], (size_t)en->n_seq * (size_t)en->n_table, sizeof(i32) },
+        { (void **)&en->tables[1], (size_t)en->n_seq * (size_t)en->n_table, sizeof(i32) },
+    };
+    memcpy(out, all, sizeof all);
+    return QN_COUNT(all);
+}
+
+static bool check_memory(const qn_engine *en, u64 scratch, size_t row_bytes, const int layers[N_GROUPS], qn_err *e)
+{
+    u64 kv = 0;
+    for (int g = 0; g < N_GROUPS; g++)
+        kv += (u64)layers[g] * 2 * QN_PAGE * row_bytes * (u64)pages_per_session(en, g) * (u64)en->n_seq;
+    const u64 have = qn_mem_available();
+    if (have == 0 || kv + scratch <= have) return true;
+    return qn_fail(e, QN_ENOMEM, "not enough memory for a context of %d tokens: need %llu bytes (KV %llu, scratch %llu), have %llu; "
+                   "lower -c or use --kv q8_0", en->n_ctx, (unsigned long long)(kv + scratch), (unsigned long long)kv,
+                   (unsigned long long)scratch, (unsigned long long)have);
+}
+
+static bool take_scratch(qn_engine *en, const int layers[N_GROUPS], size_t row_bytes, qn_err *e)
+{
+    need parts[32];
+    const size_t n = list_scratch(en, parts);
+    size_t total = 0;
+    for (size_t i = 0; i < n; i++) total += (parts[i].n * parts[i].size + 63) & ~(size_t)63;
+    if (!check_memory(en, total, row_bytes, layers, e)) return false;
+    en->scratch = qn_pages_new(total, e);
+    if (!en->scratch) return false;
+    en->scratch_bytes = total;
+    for (size_t i = 0, at = 0; i < n; i++) {
+        *parts[i].at = en->scratch + at;
+        at += (parts[i].n * parts[i].size + 63) & ~(size_t)63;
+    }
+    return true;
+}
+
+static bool take_memory(qn_engine *en, int kv, qn_err *e)
+{
+    const qn_model *m = en->m;
+    const qn_dtype type = qn_kv_dtype(kv);
+    const size_t row_bytes = qn_kv_row_bytes(type, m->n_kv, m->d_head);
+    int layers[N_GROUPS] = { 0 };
+    for (int i = 0; i < m->n_layer; i++) layers[m->layers[i].sliding]++;
+    if (!take_scratch(en, layers, row_bytes, e)) return false;
+    for (int g = 0; g < N_GROUPS; g++) {
+        if (!qn_cache_open(&en->kv[g], layers[g], pages_per_session(en, g) * en->n_seq, row_bytes, e)) return false;
+        memset(en->tables[g], 0xFF, (size_t)en->n_seq * (size_t)en->n_table * sizeof(i32));
+        en->b.rows[g] = (qn_rows){ .pos = en->b.pos, .first = en->firsts, .pages = en->tables[g] };
+        en->b.page_stride[g] = en->kv[g].page_bytes;
+    }
+    en->b.kv_type = type;
+    for (int i = 0, at[N_GROUPS] = { 0 }; i < m->n_layer; i++) {
+        const int g = m->layers[i].sliding;
+        en->b.cache[i] = en->kv[g].memory + (size_t)at[g]++ * en->kv[g].layer_bytes;
+    }
+    en->sessions = qn_new_array((size_t)en->n_seq, sizeof(qn_session *), e);
+    return en->sessions != NULL;
+}
+
+static bool start(qn_engine *en, const qn_options *o, qn_err *e)
+{
+    en->pool = qn_pool_open(o->threads, e);
+    if (!en->pool) return false;
+    en->plan.isa = o->isa ? (qn_isa)o->isa : qn_cpu_isa();
+    return qn_decoder_plan(en->m, &en->b, &en->plan, e) && qn_warm(en->m->src, o->progress, o->progress_user, e);
+}
+
+qn_engine *qn_engine_open(const qn_model *m, const qn_options *o, qn_err *e)
+{
+    qn_engine *en = qn_new(sizeof *en, e);
+    if (!en) return NULL;
+    en->m = m;
+    if (check_options(en, o, e)) {
+        set_sizes(en, o);
+        if (take_memory(en, o->kv, e) && start(en, o, e)) return en;
+    }
+    qn_engine_close(en);
+    return NULL;
+}
+
+void qn_engine_close(qn_engine *en)
+{
+    if (!en) return;
+    qn_pool_close(en->pool);
+    qn_plan_close(&en->plan);
+    for (int g = 0; g < N_GROUPS; g++) qn_cache_close(&en->kv[g]);
+    qn_pages_free(en->scratch, en->scratch_bytes);
+    qn_free(en->sessions);
+    qn_free(en);
+}
+
+void qn_engine_cancel(qn_engine *en) { en->cancel = 1; }
+int qn_engine_threads(const qn_engine *en) { return qn_pool_n(en->pool); }
+const char *qn_engine_isa(const qn_engine *en) { return qn_isa_name(en->plan.isa); }
+int qn_engine_n_steps(const qn_engine *en) { return en->plan.n; }
+
+void qn_engine_get_step(const qn_engine *en, int i, int rows, int ctx, qn_step_info *out)
+{
+    const qn_step *s = &en->plan.steps[i];
+    qn_args args = s->args;
+    args.n = s->logits ? qn_mini(rows, 1) : rows;
+    const qn_cost c = qn_ops[s->op].cost(&args, ctx);
+    *out = (qn_step_info){ .op = qn_ops[s->op].name, .role = s->role, .layer = s->layer, .bytes = c.bytes, .flops = c.flops,
+                           .calls = s->calls, .ns = s->ns };
+    for (int b = 0; b < N_BUCKETS; b++) {
+        out->kernel[b] = s->choice[b].kernel->name;
+        out->reason[b] = s->choice[b].reason;
+        out->rejected[b] = s->choice[b].rejected;
+    }
+}
+
+void qn_engine_profile_reset(qn_engine *en)
+{
+    for (int i = 0; i < en->plan.n; i++) en->plan.steps[i].calls = en->plan.steps[i].ns = 0;
+}
+
+void qn_engine_get_memory(const qn_engine *en, qn_memory *out)
+{
+    *out = (qn_memory){ .kv = en->kv[0].bytes + en->kv[1].bytes, .scratch = en->scratch_bytes };
+    for (size_t i = 0; i < en->m->src->n_tensors; i++) out->weights += en->m->src->tensors[i].bytes;
+    qn_mem_process(&out->resident, &out->peak);
+}
