@@ -184,7 +184,7 @@ typedef struct qn_sampling {
     uint64_t seed;
     const qn_bias *bias;    /* borrowed while in use */
     int n_bias;
-    int n_probs;            /* best candidates to report with each token, at most 20 */
+    int n_probs;            /* best candidates to report with each token, at most 20; 0: no log-probabilities at all */
 } qn_sampling;
 
 #define QN_SAMPLING_DEFAULT { 0.8f, 40, 0.95f, 0.05f, 1.0f, 1.0f, 0.0f, 0.0f, 64, 0, NULL, 0, 0 }
@@ -195,7 +195,7 @@ typedef struct qn_piece {   /* what generation hands out for one token */
     int32_t id;
     const char *text;       /* whole UTF-8 characters that became final; may be empty. Never part of a stop string */
     size_t n_text;
-    float logprob;          /* of id, before temperature and truncation */
+    float logprob;          /* of id, before penalties, temperature and truncation; NaN unless n_probs was asked for */
     const qn_prob *probs;   /* [n_probs], best first */
     int n_probs;
 } qn_piece;
@@ -227,7 +227,7 @@ typedef struct qn_result {
 bool qn_generate(qn_session *s, const qn_request *r, qn_result *out, qn_err *e);
 
 /* Picks one token from logits [n_vocab] as a request would; history is what the penalties look at, n_drawn how many tokens
- * this seed has drawn before. */
+ * this seed has drawn before. *logprob (may be NULL) as in qn_piece. */
 bool qn_sample(const float *logits, int n_vocab, const qn_sampling *p, const int32_t *history, size_t n_history,
                uint64_t n_drawn, int32_t *id, float *logprob, qn_err *e);
 

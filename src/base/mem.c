@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 static atomic_ullong allocations; /* so far */
 static atomic_ullong fail_at;     /* the allocation that fails; 0: none */
@@ -160,4 +161,34 @@ void qn_mem_process(u64 *resident, u64 *peak)
         if (sscanf(line, "VmHWM: %llu", &kib) == 1) *peak = kib << 10;
     }
     fclose(f);
+}
+
+/* The number behind `key` in a file of lines "key number kB"; without key, the file's first number. 0: none. */
+static u64 read_number(const char *path, const char *key)
+{
+    FILE *f = fopen(path, "re");
+    char line[128];
+    unsigned long long v = 0;
+    const size_t n = strlen(key);
+    while (f && fgets(line, sizeof line, f)) {
+        if (strncmp(line, key, n)) continue;
+        if (sscanf(line + n, "%llu", &v) != 1) v = 0;
+        break;
+    }
+    if (f) fclose(f);
+    return v;
+}
+
+u64 qn_mem_available(void)
+{
+    u64 have = read_number("/proc/meminfo", "MemAvailable:") << 10;
+    const u64 limit = read_number("/sys/fs/cgroup/memory.max", ""), taken = read_number("/sys/fs/cgroup/memory.current", "");
+    if (limit && limit - taken < have) have = limit > taken ? limit - taken : 1;
+    struct rlimit as;
+    if (getrlimit(RLIMIT_AS, &as) == 0 && as.rlim_cur != RLIM_INFINITY) {
+        const u64 mapped = read_number("/proc/self/status", "VmSize:") << 10;
+        const u64 room = as.rlim_cur > mapped ? as.rlim_cur - mapped : 1;
+        if (room < have || have == 0) have = room;
+    }
+    return have;
 }

@@ -32,4 +32,7 @@ u64 qn_mem_count(void); /* allocations so far */
 /* Resident and peak resident bytes of the process (/proc/self/status); 0 if unknown. */
 void qn_mem_process(u64 *resident, u64 *peak);
 
+/* Bytes that may still be taken: what the system has available, within the limits of cgroup and address space; 0: unknown. */
+u64 qn_mem_available(void);
+
 #endif

@@ -4,7 +4,7 @@
 #include "base/file.h"
 #include "engine/engine.h"
 
-typedef struct pass { int n, n_ask; } pass;
+typedef struct pass { qn_engine *en; int n, n_ask; bool done; } pass;
 
 static int queued(const qn_session *s) { return s ? s->n_tokens - s->n_done : 0; }
 
@@ -60,16 +60,23 @@ static void finish(qn_engine *en, size_t *left)
     }
 }
 
+static void run(void *user)
+{
+    pass *p = user;
+    p->done = qn_plan_run(&p->en->plan, p->en->pool, p->n, p->n_ask, p->en->profile, &p->en->cancel);
+}
+
 bool qn_engine_step(qn_engine *en, size_t *left, qn_err *e)
 {
-    pass p = { 0 };
+    pass p = { .en = en };
     if (left) *left = 0;
-    en->cancel = 0;
     gather(en, &p);
     if (p.n == 0) return true;
-    const u64 faults = qn_bus_faults();
-    if (!qn_plan_run(&en->plan, en->pool, p.n, p.n_ask, en->profile, &en->cancel)) return qn_fail(e, QN_ECANCELLED, "stopped");
-    if (qn_bus_faults() != faults) return qn_fail(e, QN_EIO, "%s: the file became shorter while it was in use", en->m->src->path);
+    if (!qn_guard_bus(run, &p, en->m->src->path, e)) return false;
+    if (!p.done) {
+        atomic_store(&en->cancel, 0); /* heard: the next pass may run */
+        return qn_fail(e, QN_ECANCELLED, "stopped");
+    }
     finish(en, left);
     return true;
 }
@@ -86,8 +93,12 @@ static bool eval_pass(qn_session *s, qn_logits_fn each, void *user, qn_err *e)
 
 bool qn_session_eval(qn_session *s, const int32_t *ids, size_t n, qn_logits_fn each, void *user, qn_err *e)
 {
-    for (size_t i = 0; i < n; i++)
-        if (!qn_session_push(s, ids[i], e)) return false;
+    const int before = s->n_tokens;
+    for (size_t i = 0; i < n; i++) {
+        if (qn_session_push(s, ids[i], e)) continue;
+        s->n_tokens = before;
+        return false;
+    }
     s->all = each != NULL;
     bool ok = true;
     while (ok && queued(s)) ok = eval_pass(s, each, user, e);

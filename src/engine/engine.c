@@ -153,7 +153,7 @@ void qn_engine_close(qn_engine *en)
     qn_free(en);
 }
 
-void qn_engine_cancel(qn_engine *en) { en->cancel = 1; }
+void qn_engine_cancel(qn_engine *en) { atomic_store(&en->cancel, 1); }
 int qn_engine_threads(const qn_engine *en) { return qn_pool_n(en->pool); }
 const char *qn_engine_isa(const qn_engine *en) { return qn_isa_name(en->plan.isa); }
 int qn_engine_n_steps(const qn_engine *en) { return en->plan.n; }

@@ -22,7 +22,7 @@ struct qn_engine {
     qn_session **sessions;    /* [n_seq] by slot; NULL: free */
     int turn;                 /* slot whose prompt goes first in the next pass */
     bool profile;
-    volatile int cancel;
+    atomic_int cancel;
 };
 
 struct qn_session {

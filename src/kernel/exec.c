@@ -3,10 +3,10 @@
 #include "base/clock.h"
 #include "kernel/plan.h"
 
-bool qn_plan_run(qn_plan *p, qn_pool *pool, int n, int n_logits, bool timed, const volatile int *cancel)
+bool qn_plan_run(qn_plan *p, qn_pool *pool, int n, int n_logits, bool timed, const atomic_int *cancel)
 {
     for (int i = 0; i < p->n; i++) {
-        if (*cancel) return false;
+        if (atomic_load_explicit(cancel, memory_order_relaxed)) return false;
         qn_step *s = &p->steps[i];
         const int rows = s->logits ? n_logits : n;
         if (rows == 0) continue;

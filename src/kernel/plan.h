@@ -2,6 +2,8 @@
 #ifndef QN_PLAN_H
 #define QN_PLAN_H
 
+#include <stdatomic.h>
+
 #include "base/mem.h"
 #include "kernel/kernel.h"
 
@@ -38,6 +40,6 @@ void qn_plan_close(qn_plan *p);
 bool qn_choose(qn_op op, const qn_args *args, qn_isa most, int bucket, qn_arena *a, qn_choice *out, qn_err *e);
 
 /* exec.c: runs the plan on n rows, n_logits of which ask for logits. Between two steps it looks at *cancel. False: cancelled. */
-bool qn_plan_run(qn_plan *p, qn_pool *pool, int n, int n_logits, bool timed, const volatile int *cancel);
+bool qn_plan_run(qn_plan *p, qn_pool *pool, int n, int n_logits, bool timed, const atomic_int *cancel);
 
 #endif

@@ -64,7 +64,7 @@ struct qn_model {
 bool qn_model_read_params(qn_model *m, qn_err *e);
 bool qn_model_make_rope(qn_model *m, qn_err *e);
 bool qn_model_bind(qn_model *m, qn_err *e);
-/* vocab.c: tokenizer and chat template from the source or, for a folder, from its files. */
+/* read_text.c: tokenizer and chat template from the source or, for a folder, from its files. */
 bool qn_model_read_text(qn_model *m, const char *path, qn_err *e);
 
 /* "PREFIX.key" with the architecture as prefix, in buf */

@@ -1,0 +1,154 @@
+/* generate.c - one request on a session: prompt in, pieces out. Owns everything that grows with the answer; the passes
+ * themselves allocate nothing. */
+#include <string.h>
+
+#include "base/clock.h"
+#include "engine/engine.h"
+#include "engine/sampler.h"
+#include "engine/stop.h"
+
+typedef struct job {
+    qn_session *s;
+    const qn_request *r;
+    qn_result *out;
+    qn_sampler sampler;
+    qn_decoder *decoder;      /* NULL: the model has no vocabulary */
+    qn_stop stop;
+    qn_buf text;              /* of the token at hand */
+    u64 begin, first;         /* when the call began, when the first token was there */
+    int most;                 /* tokens to make */
+} job;
+
+static bool check(const job *j, qn_err *e)
+{
+    const qn_request *r = j->r;
+    const int n_ctx = j->s->en->n_ctx;
+    if (r->n_ids == 0) return qn_fail(e, QN_EUSAGE, "the prompt is empty: at least one token is needed");
+    if (r->n_ids > (size_t)n_ctx)
+        return qn_fail(e, QN_ECONTEXT, "the prompt has %zu tokens, the context holds %d", r->n_ids, n_ctx);
+    if (r->n_predict < -1) return qn_fail(e, QN_EUSAGE, "n_predict is %d; it must be -1 or more", r->n_predict);
+    return qn_stop_check(r->stop, r->n_stop, e) && qn_sampling_check(&r->sampling, j->s->en->m->n_vocab, e);
+}
+
+static bool open_job(job *j, qn_err *e)
+{
+    const qn_model *m = j->s->en->m;
+    const int room = j->s->en->n_ctx - (int)j->r->n_ids + 1; /* the last token made needs no place of its own */
+    j->most = j->r->n_predict < 0 ? room : qn_mini(j->r->n_predict, room);
+    j->stop = (qn_stop){ .strings = j->r->stop, .n = j->r->n_stop };
+    j->out->ids = qn_new_array((size_t)qn_maxi(j->most, 1), sizeof *j->out->ids, e);
+    if (!j->out->ids || !qn_sampler_open(&j->sampler, m->n_vocab, e)) return false;
+    if (!m->tok) return true;
+    j->decoder = qn_decoder_open(m->tok, false, e);
+    return j->decoder != NULL;
+}
+
+static void close_job(job *j)
+{
+    qn_sampler_close(&j->sampler);
+    qn_decoder_close(j->decoder);
+    qn_stop_close(&j->stop);
+    qn_buf_close(&j->text);
+}
+
+static bool run_prompt(job *j, qn_err *e)
+{
+    size_t cached;
+    if (!qn_session_set(j->s, j->r->ids, j->r->n_ids, &cached, e)) return false;
+    j->out->n_cached = (int)cached;
+    j->out->n_prompt = (int)j->r->n_ids;
+    while (!j->s->logits)
+        if (!qn_engine_step(j->s->en, NULL, e)) return false;
+    j->out->prompt_ns = qn_now_ns() - j->begin;
+    return true;
+}
+
+/* Hands a piece to the caller. False: the caller wants no more. */
+static bool show(job *j, i32 id, float logprob, const char *text, size_t n)
+{
+    const int n_probs = qn_mini(j->r->sampling.n_probs, j->sampler.n_vocab);
+    const qn_piece piece = { .id = id, .text = text, .n_text = n, .logprob = logprob, .probs = j->sampler.probs, .n_probs = n_probs };
+    return !j->r->each || j->r->each(j->r->user, &piece);
+}
+
+static bool is_end(const job *j, i32 id)
+{
+    const qn_tokenizer *t = j->s->en->m->tok;
+    return t && !j->r->ignore_end && qn_token_is_end(t, id);
+}
+
+/* One token that is no end: its text through decoder and stop strings to the caller. Returns a QN_STOP_*; NONE: go on. */
+static int take(job *j, i32 id, float logprob, qn_err *e)
+{
+    const char *text = "";
+    size_t n = 0;
+    j->text.n = 0;
+    if (j->decoder && !qn_decoder_push(j->decoder, id, &j->text, e)) return -1;
+    qn_stop_push(&j->stop, j->text.p ? j->text.p : "", j->text.n, &text, &n);
+    if (j->text.failed || j->stop.held.failed) {
+        qn_fail(e, QN_ENOMEM, "out of memory for the text of the answer");
+        return -1;
+    }
+    if (!show(j, id, logprob, text, n)) return QN_STOP_CALLER;
+    return j->stop.hit ? QN_STOP_STRING : QN_STOP_NONE;
+}
+
+/* What decoder and stop strings still hold back. */
+static bool finish(job *j, qn_err *e)
+{
+    const char *text;
+    size_t n;
+    j->text.n = 0;
+    if (j->out->stop == QN_STOP_CALLER) return true;
+    if (j->decoder && !j->stop.hit && !qn_decoder_flush(j->decoder, &j->text, e)) return false;
+    qn_stop_push(&j->stop, j->text.p ? j->text.p : "", j->text.n, &text, &n);
+    if (n && !show(j, -1, 0, text, n)) return true;
+    qn_stop_flush(&j->stop, &text, &n);
+    if (n) show(j, -1, 0, text, n);
+    return true;
+}
+
+static bool run_tokens(job *j, qn_err *e)
+{
+    qn_session *s = j->s;
+    qn_result *out = j->out;
+    while (out->n_new < j->most) {
+        float logprob;
+        const i32 id = qn_sampler_draw(&j->sampler, s->logits, &j->r->sampling, s->tokens, (size_t)s->n_tokens, (u64)out->n_new, &logprob);
+        if (out->n_new == 0) out->first_ns = qn_now_ns() - j->begin;
+        out->ids[out->n_new++] = id;
+        if (is_end(j, id)) {
+            out->stop = QN_STOP_END;
+            return true;
+        }
+        const int stop = take(j, id, logprob, e);
+        if (stop < 0) return false;
+        out->stop = stop;
+        if (stop != QN_STOP_NONE || out->n_new == j->most) break;
+        if (!qn_session_push(s, id, e)) return false;
+        while (!s->logits)
+            if (!qn_engine_step(s->en, NULL, e)) return false;
+    }
+    if (out->stop == QN_STOP_NONE) out->stop = j->r->n_predict >= 0 && out->n_new >= j->r->n_predict ? QN_STOP_LENGTH : QN_STOP_CONTEXT;
+    return true;
+}
+
+bool qn_generate(qn_session *s, const qn_request *r, qn_result *out, qn_err *e)
+{
+    job j = { .s = s, .r = r, .out = out, .begin = qn_now_ns() };
+    *out = (qn_result){ 0 };
+    bool ok = check(&j, e) && open_job(&j, e) && run_prompt(&j, e);
+    if (ok) {
+        const u64 begin = qn_now_ns();
+        ok = run_tokens(&j, e) && finish(&j, e);
+        out->decode_ns = qn_now_ns() - begin;
+    }
+    if (!ok && e->code == QN_ECANCELLED) out->stop = QN_STOP_CANCELLED;
+    if (!ok && e->code != QN_ECANCELLED) {
+        qn_free(out->ids);
+        out->ids = NULL;
+        out->n_new = 0;
+    }
+    close_job(&j);
+    return ok;
+}

@@ -1,0 +1,244 @@
+/* sampler.c - never sorts the vocabulary: it takes the best 64, then 512, 4096, ... only while a rule still needs more, so a
+ * token costs two passes over the logits and a small heap. A tie goes to the lower id, so results do not depend on how the
+ * selection was made. */
+#include "engine/sampler.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rng.h"
+
+bool qn_sampler_open(qn_sampler *s, int n_vocab, qn_err *e)
+{
+    *s = (qn_sampler){ .n_vocab = n_vocab };
+    s->work = qn_new_array((size_t)n_vocab, sizeof *s->work, e);
+    s->counts = s->work ? qn_new_array((size_t)n_vocab, sizeof *s->counts, e) : NULL;
+    s->set = s->counts ? qn_new_array((size_t)n_vocab, sizeof *s->set, e) : NULL;
+    return s->set != NULL;
+}
+
+void qn_sampler_close(qn_sampler *s)
+{
+    qn_free(s->work);
+    qn_free(s->counts);
+    qn_free(s->set);
+    *s = (qn_sampler){ 0 };
+}
+
+static bool in(qn_err *e, const char *name, double v, double lo, double hi)
+{
+    if (v >= lo && v <= hi) return true; /* NaN fails */
+    return qn_fail(e, QN_EUSAGE, "%s is %g; it must be between %g and %g", name, v, lo, hi);
+}
+
+bool qn_sampling_check(const qn_sampling *p, int n_vocab, qn_err *e)
+{
+    if (!in(e, "temperature", (double)p->temp, 0, 100) || !in(e, "top_k", p->top_k, 0, INT32_MAX) ||
+        !in(e, "top_p", (double)p->top_p, 0, 1) || !in(e, "min_p", (double)p->min_p, 0, 1) ||
+        !in(e, "typical_p", (double)p->typical_p, 0, 1) || !in(e, "repeat_penalty", (double)p->repeat_penalty, 0.01, 100) ||
+        !in(e, "presence_penalty", (double)p->presence_penalty, -100, 100) ||
+        !in(e, "frequency_penalty", (double)p->frequency_penalty, -100, 100) ||
+        !in(e, "repeat_last_n", p->repeat_last_n, -1, INT32_MAX) || !in(e, "n_probs", p->n_probs, 0, QN_MOST_PROBS)) return false;
+    for (int i = 0; i < p->n_bias; i++) {
+        if (p->bias[i].id < 0 || p->bias[i].id >= n_vocab)
+            return qn_fail(e, QN_EUSAGE, "logit bias for token %d, which is not between 0 and %d", p->bias[i].id, n_vocab - 1);
+        if (isnan(p->bias[i].add) || p->bias[i].add == INFINITY)
+            return qn_fail(e, QN_EUSAGE, "logit bias for token %d is no number", p->bias[i].id);
+    }
+    return true;
+}
+
+/* ---- penalties */
+
+static void penalise(float *work, i32 id, int count, const qn_sampling *p)
+{
+    float v = work[id];
+    v = v > 0 ? v / p->repeat_penalty : v * p->repeat_penalty;
+    work[id] = v - p->presence_penalty - (float)count * p->frequency_penalty;
+}
+
+static void apply_penalties(qn_sampler *s, const qn_sampling *p, const i32 *history, size_t n_history)
+{
+    const bool off = p->repeat_penalty == 1 && p->presence_penalty == 0 && p->frequency_penalty == 0;
+    const size_t back = p->repeat_last_n < 0 ? n_history : qn_minz(n_history, (size_t)p->repeat_last_n);
+    if (off || back == 0) return;
+    const i32 *last = history + n_history - back;
+    for (size_t i = 0; i < back; i++)
+        if (s->counts[last[i]] < UINT16_MAX) s->counts[last[i]]++;
+    for (size_t i = 0; i < back; i++) { /* the first visit of an id penalises it and clears its count */
+        if (s->counts[last[i]] == 0) continue;
+        penalise(s->work, last[i], s->counts[last[i]], p);
+        s->counts[last[i]] = 0;
+    }
+}
+
+/* ---- selection */
+
+static bool better(const qn_candidate *a, const qn_candidate *b)
+{
+    return a->logit > b->logit || (a->logit == b->logit && a->id < b->id);
+}
+
+static int best_first(const void *x, const void *y)
+{
+    const qn_candidate *a = x, *b = y;
+    return better(a, b) ? -1 : better(b, a) ? 1 : 0;
+}
+
+static void sink(qn_candidate *heap, int n, int i)
+{
+    for (int child; (child = 2 * i + 1) < n; i = child) { /* the worst is on top */
+        if (child + 1 < n && better(&heap[child], &heap[child + 1])) child++;
+        if (!better(&heap[i], &heap[child])) return;
+        const qn_candidate t = heap[i];
+        heap[i] = heap[child];
+        heap[child] = t;
+    }
+}
+
+/* The k best tokens by logit into set, best first. Returns how many: fewer than k only if the vocabulary is smaller. */
+static int select_best(const float *logits, int n_vocab, int k, qn_candidate *set)
+{
+    k = qn_mini(k, n_vocab);
+    for (int i = 0; i < k; i++) set[i] = (qn_candidate){ .id = i, .logit = logits[i] };
+    for (int i = k / 2 - 1; i >= 0; i--) sink(set, k, i);
+    for (int i = k; i < n_vocab; i++) {
+        if (logits[i] <= set[0].logit) continue;
+        set[0] = (qn_candidate){ .id = i, .logit = logits[i] };
+        sink(set, k, 0);
+    }
+    qsort(set, (size_t)k, sizeof *set, best_first);
+    return k;
+}
+
+static double log_sum_exp(const float *x, int n)
+{
+    float top = -INFINITY;
+    for (int i = 0; i < n; i++) top = x[i] > top ? x[i] : top;
+    if (top == -INFINITY) return -INFINITY;
+    double sum = 0;
+    for (int i = 0; i < n; i++) sum += (double)expf(x[i] - top);
+    return (double)top + log(sum);
+}
+
+static void set_probabilities(qn_candidate *set, int n, double log_sum)
+{
+    for (int i = 0; i < n; i++) set[i].p = (float)exp((double)set[i].logit - log_sum);
+}
+
+/* ---- truncation; each returns how many of set[0..n) remain */
+
+static int cut_top_p(const qn_candidate *set, int n, float top_p)
+{
+    double sum = 0;
+    for (int i = 0; i < n; i++) {
+        sum += (double)set[i].p;
+        if (sum >= (double)top_p) return i + 1;
+    }
+    return n;
+}
+
+static int cut_min_p(const qn_candidate *set, int n, float min_p)
+{
+    int keep = 1;
+    while (keep < n && set[keep].p >= set[0].p * min_p) keep++;
+    return keep;
+}
+
+/* Keeps the tokens whose surprise is nearest to the expected one until they hold typical_p, best first afterwards. Works on
+ * probabilities normalised over the set. p is lent out to hold the distance while sorting. */
+static int nearest_first(const void *x, const void *y)
+{
+    const qn_candidate *a = x, *b = y;
+    return a->p < b->p ? -1 : a->p > b->p ? 1 : best_first(x, y);
+}
+
+static int cut_typical(qn_candidate *set, int n, float typical_p)
+{
+    double entropy = 0, log_sum, total = 0, sum = 0;
+    for (int i = 0; i < n; i++) total += exp((double)(set[i].logit - set[0].logit));
+    log_sum = (double)set[0].logit + log(total);
+    for (int i = 0; i < n; i++) {
+        const double lp = (double)set[i].logit - log_sum;
+        if (lp > -INFINITY) entropy -= exp(lp) * lp;
+    }
+    for (int i = 0; i < n; i++) set[i].p = (float)fabs(log_sum - (double)set[i].logit - entropy);
+    qsort(set, (size_t)n, sizeof *set, nearest_first);
+    int keep = 0;
+    while (keep < n && sum < (double)typical_p) sum += exp((double)set[keep++].logit - log_sum);
+    keep = qn_maxi(keep, 1);
+    qsort(set, (size_t)keep, sizeof *set, best_first);
+    return keep;
+}
+
+static int truncate(qn_sampler *s, const qn_sampling *p)
+{
+    const bool typical = p->typical_p < 1, need_more = p->top_k == 0 && (p->top_p < 1 || p->min_p > 0);
+    if (typical || (p->top_k == 0 && !need_more)) {
+        int n = select_best(s->work, s->n_vocab, p->top_k ? p->top_k : s->n_vocab, s->set);
+        if (typical) n = cut_typical(s->set, n, p->typical_p);
+        double sum = 0;
+        for (int i = 0; i < n; i++) sum += exp((double)(s->set[i].logit - s->set[0].logit));
+        set_probabilities(s->set, n, (double)s->set[0].logit + log(sum));
+        return cut_min_p(s->set, cut_top_p(s->set, n, p->top_p), p->min_p);
+    }
+    /* with top-k, probabilities are those among the k; without, among all: either way the cut is found in the best few */
+    const double all = p->top_k ? 0 : log_sum_exp(s->work, s->n_vocab);
+    for (int k = p->top_k ? p->top_k : 64;; k = k > s->n_vocab / 8 ? s->n_vocab : k * 8) {
+        const int n = select_best(s->work, s->n_vocab, k, s->set);
+        double sum = 0;
+        for (int i = 0; i < n; i++) sum += exp((double)(s->set[i].logit - s->set[0].logit));
+        set_probabilities(s->set, n, p->top_k ? (double)s->set[0].logit + log(sum) : all);
+        const int keep = cut_min_p(s->set, cut_top_p(s->set, n, p->top_p), p->min_p);
+        if (keep < n || p->top_k || n == s->n_vocab) return keep;
+    }
+}
+
+static i32 draw_from(const qn_candidate *set, int n, float temp, double u)
+{
+    double sum = 0, at = 0;
+    for (int i = 0; i < n; i++) sum += exp((double)((set[i].logit - set[0].logit) / temp));
+    for (int i = 0; i < n - 1; i++) {
+        at += exp((double)((set[i].logit - set[0].logit) / temp));
+        if (u * sum < at) return set[i].id;
+    }
+    return set[n - 1].id;
+}
+
+i32 qn_sampler_draw(qn_sampler *s, const float *logits, const qn_sampling *p, const i32 *history, size_t n_history, u64 n_drawn,
+                    float *logprob)
+{
+    memcpy(s->work, logits, (size_t)s->n_vocab * sizeof *logits);
+    apply_penalties(s, p, history, n_history);
+    for (int i = 0; i < p->n_bias; i++) s->work[p->bias[i].id] += p->bias[i].add;
+    i32 id;
+    if (p->temp <= 0 || p->top_k == 1) {
+        select_best(s->work, s->n_vocab, 1, s->set);
+        id = s->set[0].id;
+    } else {
+        id = draw_from(s->set, truncate(s, p), p->temp, qn_rng_unit(p->seed, n_drawn));
+    }
+    if (logprob) *logprob = NAN;
+    if (p->n_probs) { /* a pass of exponentials over the vocabulary: only for those who look at it */
+        const double sum = log_sum_exp(logits, s->n_vocab);
+        if (logprob) *logprob = (float)((double)logits[id] - sum);
+        const int n = select_best(logits, s->n_vocab, p->n_probs, s->set);
+        for (int i = 0; i < n; i++) s->probs[i] = (qn_prob){ s->set[i].id, (float)((double)s->set[i].logit - sum) };
+    }
+    return id;
+}
+
+bool qn_sample(const float *logits, int n_vocab, const qn_sampling *p, const int32_t *history, size_t n_history,
+               uint64_t n_drawn, int32_t *id, float *logprob, qn_err *e)
+{
+    if (n_vocab < 1) return qn_fail(e, QN_EUSAGE, "a vocabulary of %d tokens", n_vocab);
+    if (!qn_sampling_check(p, n_vocab, e)) return false;
+    for (size_t i = 0; i < n_history; i++)
+        if (history[i] < 0 || history[i] >= n_vocab) return qn_fail(e, QN_EUSAGE, "token %d in the history", history[i]);
+    qn_sampler s;
+    const bool ok = qn_sampler_open(&s, n_vocab, e);
+    if (ok) *id = qn_sampler_draw(&s, logits, p, history, n_history, n_drawn, logprob);
+    qn_sampler_close(&s);
+    return ok;
+}
