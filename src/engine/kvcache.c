@@ -63,16 +63,23 @@ int qn_cache_find(const qn_cache *kv, u64 parent, const i32 tokens[QN_PAGE])
     return -1;
 }
 
-void qn_cache_publish(qn_cache *kv, int page, u64 parent, const i32 tokens[QN_PAGE])
+int qn_cache_publish(qn_cache *kv, int page, u64 parent, const i32 tokens[QN_PAGE])
 {
     qn_page *g = &kv->pages[page];
-    if (g->key != 0 || qn_cache_find(kv, parent, tokens) >= 0) return;
+    if (g->key != 0) return page;
+    const int twin = qn_cache_find(kv, parent, tokens);
+    if (twin >= 0) {
+        qn_cache_hold(kv, twin);
+        qn_cache_drop(kv, page);
+        return twin;
+    }
     g->key = qn_cache_key(parent, tokens);
     g->parent = parent;
     memcpy(g->tokens, tokens, sizeof g->tokens);
     int *at = bucket(kv, g->key);
     g->chain = *at;
     *at = page;
+    return page;
 }
 
 /* ---- users */

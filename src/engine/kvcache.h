@@ -36,8 +36,9 @@ void qn_cache_drop(qn_cache *kv, int page);
 
 /* The page published under these tokens behind this parent; -1: none. */
 int qn_cache_find(const qn_cache *kv, u64 parent, const i32 tokens[QN_PAGE]);
-/* Publishes a full page, unless its content is known already. */
-void qn_cache_publish(qn_cache *kv, int page, u64 parent, const i32 tokens[QN_PAGE]);
+/* Publishes a full page that one timeline holds. Returns the page to hold from now on: where the content is known already,
+ * the one that has it takes the place of `page`. */
+int qn_cache_publish(qn_cache *kv, int page, u64 parent, const i32 tokens[QN_PAGE]);
 /* A page that may be written to in the middle: the same if nobody else can see it, else a copy in its place. */
 int qn_cache_own(qn_cache *kv, int page);
 

@@ -110,8 +110,10 @@ void qn_timeline_advance(qn_session *s, int rows)
     for (; (s->n_keys + 1) * QN_PAGE <= s->n_done; s->n_keys++) {
         const int i = s->n_keys;
         s->keys[i] = qn_cache_key(parent(s, i), tokens_of(s, i));
-        for (int g = 0; g < N_GROUPS; g++)
-            if (used(s, g) && table(s, g)[i] >= 0) qn_cache_publish(&s->en->kv[g], table(s, g)[i], parent(s, i), tokens_of(s, i));
+        for (int g = 0; g < N_GROUPS; g++) {
+            i32 *page = &table(s, g)[i];
+            if (used(s, g) && *page >= 0) *page = qn_cache_publish(&s->en->kv[g], *page, parent(s, i), tokens_of(s, i));
+        }
     }
     if (!used(s, GROUP_sliding)) return;
     const i32 *t = table(s, GROUP_sliding);
