@@ -26,14 +26,19 @@ static void drop_ready(qn_stop *s)
     s->n_ready = 0;
 }
 
+/* Where the stop string that is complete first begins (of two that end together, the longer); SIZE_MAX: none is there. By
+ * its end, not its beginning: so the result is the same however the stream was cut. */
 static size_t first_hit(const qn_stop *s)
 {
-    size_t first = SIZE_MAX;
+    size_t begin = SIZE_MAX, end = SIZE_MAX;
     for (int i = 0; i < s->n; i++) {
-        const char *at = s->held.n ? memmem(s->held.p, s->held.n, s->strings[i], strlen(s->strings[i])) : NULL;
-        if (at && (size_t)(at - s->held.p) < first) first = (size_t)(at - s->held.p);
+        const size_t len = strlen(s->strings[i]);
+        const char *at = s->held.n ? memmem(s->held.p, s->held.n, s->strings[i], len) : NULL;
+        if (!at) continue;
+        const size_t b = (size_t)(at - s->held.p);
+        if (b + len < end || (b + len == end && b < begin)) begin = b, end = b + len;
     }
-    return first;
+    return begin;
 }
 
 /* Bytes at the end of held that are a proper beginning of a stop string. */

@@ -22,6 +22,7 @@ typedef struct qn_step {
     bool logits;            /* runs over the rows that ask for logits instead of all rows */
     qn_args args;
     qn_choice choice[N_BUCKETS];
+    int alone;              /* passes of at most this many rows run on the caller: too little work to wake the others for */
     u64 calls, ns;          /* filled by exec when it is asked to time */
 } qn_step;
 

@@ -1,0 +1,80 @@
+/* test_pool.c - every lane runs every job once, whatever the number of lanes; run under TSan too. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdatomic.h>
+#include <unistd.h>
+
+#include "base/pool.h"
+
+enum { N = 1000 };
+typedef struct sums { int *out; atomic_int lanes; int add; } sums;
+
+static void add_share(const void *args, qn_lane lane)
+{
+    sums *s = (sums *)(uintptr_t)args;
+    for (int i = lane_begin(N, lane), end = lane_end(N, lane); i < end; i++) s->out[i] += s->add;
+    atomic_fetch_add(&s->lanes, 1);
+}
+
+static void every_share_once(void **state)
+{
+    (void)state;
+    for (int threads = 1; threads <= 9; threads++) {
+        qn_err e;
+        qn_pool *p = qn_pool_open(threads, &e);
+        assert_non_null(p);
+        assert_int_equal(qn_pool_n(p), threads);
+        int out[N] = { 0 };
+        sums s = { .out = out };
+        const int jobs = 300;
+        for (s.add = 1; s.add <= jobs; s.add++) qn_pool_run(p, add_share, &s);
+        assert_int_equal(atomic_load(&s.lanes), threads * jobs);
+        for (int i = 0; i < N; i++) assert_int_equal(out[i], jobs * (jobs + 1) / 2);
+        qn_pool_close(p);
+    }
+}
+
+static void wakes_after_a_long_pause(void **state)
+{
+    (void)state;
+    qn_err e;
+    qn_pool *p = qn_pool_open(2, &e);
+    assert_non_null(p);
+    int out[N] = { 0 };
+    sums s = { .out = out, .add = 1 };
+    for (int i = 0; i < 5; i++) {
+        qn_pool_run(p, add_share, &s);
+        usleep(3000); /* longer than the lanes spin */
+    }
+    assert_int_equal(out[0] + out[N - 1], 10);
+    qn_pool_close(p);
+    qn_pool_close(NULL);
+}
+
+static void shares_cover_all(void **state)
+{
+    (void)state;
+    for (int n = 0; n < 40; n++) {
+        for (int lanes = 1; lanes < 12; lanes++) {
+            int at = 0;
+            for (int i = 0; i < lanes; i++) {
+                const qn_lane l = { i, lanes };
+                assert_int_equal(lane_begin(n, l), at);
+                at = lane_end(n, l);
+            }
+            assert_int_equal(at, n);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_share_once), cmocka_unit_test(wakes_after_a_long_pause), cmocka_unit_test(shares_cover_all),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
