@@ -4,9 +4,10 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/str.h"
 #include "format/gguf.h"
-#include "model/model.h"
-#include "text/chat.h"
+#include "model/chat.h"
+
 
 #define MOST_JSON ((size_t)256 << 20)   /* the largest tokenizer.json in use has 33 MB */
 
@@ -136,30 +137,75 @@ static bool template_of_folder(const char *dir, char **text, qn_err *e)
     return ok;
 }
 
+static bool template_of_source(const qn_source *s, char **text, qn_err *e)
+{
+    const qn_value *v = qn_source_get(s, "tokenizer.chat_template");
+    *text = NULL;
+    return !v || v->kind != KIND_str || (*text = qn_strndup(v->as.s.p, v->as.s.n, e)) != NULL;
+}
+
 /* ---- for a model */
 
 static bool read_template(qn_model *m, const char *path, qn_err *e)
 {
-    const qn_value *v = qn_source_get(m->src, "tokenizer.chat_template");
-    if (qn_is_dir(path)) {
-        qn_err why = { 0 };
-        if (!template_of_folder(path, &m->chat_source, &why)) {
-            if (why.code == QN_ENOMEM) return qn_fail(e, why.code, "%s", why.msg);
-            m->chat_error = why;
-        }
-    } else if (v && v->kind == KIND_str) {
-        m->chat_source = qn_strndup(v->as.s.p, v->as.s.n, e);
-        if (!m->chat_source) return false;
+    qn_err why = { 0 };
+    if (qn_is_dir(path) ? template_of_folder(path, &m->chat_source, &why) : template_of_source(m->src, &m->chat_source, &why)) {
+        if (!m->chat_source) return true;
+        m->chat = qn_template_open(m->chat_source, strlen(m->chat_source), "chat template", &why);
+        if (m->chat) return true;
     }
-    if (!m->chat_source) return true;
-    m->chat = qn_template_open(m->chat_source, strlen(m->chat_source), "chat template", &m->chat_error);
-    return m->chat || m->chat_error.code != QN_ENOMEM || qn_fail(e, QN_ENOMEM, "%s", m->chat_error.msg);
+    m->chat_error = why;
+    return why.code != QN_ENOMEM || qn_fail(e, QN_ENOMEM, "%s", why.msg);
 }
 
 bool qn_model_read_text(qn_model *m, const char *path, qn_err *e)
 {
-    if (qn_is_dir(path) ? !tokenizer_of_folder(path, &m->tok, e) : !tokenizer_of_source(m->src, &m->tok, e)) return false;
-    return read_template(m, path, e);
+    const bool ok = qn_is_dir(path) ? tokenizer_of_folder(path, &m->tok, e) : tokenizer_of_source(m->src, &m->tok, e);
+    return ok && read_template(m, path, e);
+}
+
+/* ---- alone */
+
+/* The folder of a .json file, so that its siblings are found. */
+static char *folder_of(const char *path, qn_err *e)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? qn_strndup(path, (size_t)(slash - path) + (slash == path), e) : qn_strdup(".", e);
+}
+
+bool qn_read_text_at(const char *path, qn_tokenizer **tok, char **chat, qn_err *e)
+{
+    *tok = NULL;
+    *chat = NULL;
+    bool ok;
+    if (qn_is_dir(path) || qn_ends_with(path, ".json")) {
+        char *dir = qn_is_dir(path) ? qn_strdup(path, e) : folder_of(path, e);
+        ok = dir && tokenizer_of_folder(dir, tok, e) && template_of_folder(dir, chat, e);
+        qn_free(dir);
+    } else {
+        qn_source *s = qn_gguf_open(path, e);
+        ok = s && tokenizer_of_source(s, tok, e) && template_of_source(s, chat, e);
+        qn_source_close(s);
+    }
+    if (ok) return true;
+    qn_tokenizer_close(*tok);
+    qn_free(*chat);
+    *tok = NULL;
+    *chat = NULL;
+    return false;
+}
+
+static qn_tokenizer *open_json(const char *path, qn_err *e)
+{
+    qn_tokenizer *t = NULL;
+    char *json = NULL, *config = NULL, *dir = folder_of(path, e);
+    size_t n_json = 0, n_config = 0;
+    if (dir && qn_file_read(path, MOST_JSON, &json, &n_json, e) && read_beside(dir, "tokenizer_config.json", &config, &n_config, e))
+        t = qn_tokenizer_from_json(json, n_json, config, n_config, path, e);
+    qn_free(json);
+    qn_free(config);
+    qn_free(dir);
+    return t;
 }
 
 qn_tokenizer *qn_tokenizer_open(const char *path, qn_err *e)
@@ -167,18 +213,12 @@ qn_tokenizer *qn_tokenizer_open(const char *path, qn_err *e)
     qn_tokenizer *t = NULL;
     if (qn_is_dir(path)) {
         if (tokenizer_of_folder(path, &t, e) && !t) qn_fail(e, QN_EFORMAT, "%s: no tokenizer.json in this folder", path);
-        return t;
+    } else if (qn_ends_with(path, ".json")) {
+        t = open_json(path, e);
+    } else {
+        qn_source *s = qn_gguf_open(path, e);
+        if (s && tokenizer_of_source(s, &t, e) && !t) qn_fail(e, QN_EFORMAT, "%s: this file has no vocabulary", path);
+        qn_source_close(s);
     }
-    const size_t n = strlen(path);
-    if (n > 5 && !strcmp(path + n - 5, ".json")) {
-        char *json = NULL;
-        size_t n_json;
-        if (qn_file_read(path, MOST_JSON, &json, &n_json, e)) t = qn_tokenizer_from_json(json, n_json, NULL, 0, path, e);
-        qn_free(json);
-        return t;
-    }
-    qn_source *s = qn_gguf_open(path, e);
-    if (s && tokenizer_of_source(s, &t, e) && !t) qn_fail(e, QN_EFORMAT, "%s: this file has no vocabulary", path);
-    qn_source_close(s);
     return t;
 }
