@@ -31,21 +31,22 @@ typedef struct partial {
     u64 base;                        /* net->done before this file */
     bool begun;                      /* of one answer: its first bytes were looked at */
     bool misplaced;                  /* of one answer: not from where it was asked for */
+    bool hopeless;                   /* of one answer: another one would not help, and e says all */
     qn_sha256 sha;
 } partial;
 
 bool qn_status_fail(const qn_answer *a, const qn_net *n, const char *where, const char *file, qn_err *e)
 {
-    const char *hint = n->auth ? "HF_TOKEN may not read it" : "set HF_TOKEN if it is private or gated";
+    const char *hint = n->auth ? "or HF_TOKEN may not read it" : "or it is private and needs HF_TOKEN";
     if (strcmp(a->problem, "GatedRepo") == 0)
         return qn_fail(e, QN_EIO, "%s is gated (%ld): accept its terms at %s/%s, then set HF_TOKEN", where, a->status,
                        n->endpoint, where);
     if (a->status == 401 || a->status == 403)
-        return qn_fail(e, QN_EIO, "%s: the server refuses (%ld): there is no such repository, or %s", where, a->status, hint);
+        return qn_fail(e, QN_EIO, "%s: the server refuses (%ld): it does not exist, %s", where, a->status, hint);
     if (a->status == 404 && strcmp(a->problem, "RevisionNotFound") == 0)
         return qn_fail(e, QN_EIO, "%s: there is no such revision (404)", where);
     if (a->status == 404 && file) return qn_fail(e, QN_EIO, "%s: no file named %s is there (404)", where, qn_path_tail(file));
-    if (a->status == 404) return qn_fail(e, QN_EIO, "%s: %s has no such repository (404); %s", where, n->endpoint, hint);
+    if (a->status == 404) return qn_fail(e, QN_EIO, "%s: not at %s (404): it does not exist, %s", where, n->endpoint, hint);
     if (a->status == 429) return qn_fail(e, QN_EIO, "%s: the server asks us to wait (429): try again later", where);
     return qn_fail(e, QN_EIO, "%s: the server answered with status %ld", file ? qn_path_tail(file) : where, a->status);
 }
@@ -205,16 +206,19 @@ static bool append(void *user, const qn_answer *a, const void *bytes, size_t n, 
     }
     p->b->fetched += n;
     if (p->b->size >= 0 && n > (u64)p->b->size - p->have) {
+        p->hopeless = true;
         unlink(p->path); /* whatever this is, it is not the file that was announced */
         return qn_fail(e, QN_EFORMAT, "%s: the server sends more than the %lld bytes that it announced",
                        qn_path_tail(p->b->file), (long long)p->b->size);
     }
-    return write_all(p, bytes, n, e);
+    p->hopeless = !write_all(p, bytes, n, e);
+    return !p->hopeless;
 }
 
 /* After an answer that was not the whole rest: is there a point in going on? */
 static bool can_go_on(partial *p, bool answered, const qn_answer *a, qn_err *e)
 {
+    if (p->hopeless) return false;
     if (p->misplaced || (answered && a->status == 416)) return restart(p, e);
     if (!answered) return a->again ? true : e->code == QN_EIO ? qn_fail_within(e, qn_path_tail(p->b->file)) : false;
     if (a->status / 100 != 2) return a->again ? true : qn_status_fail(a, p->net, qn_path_tail(p->b->file), NULL, e);
@@ -227,7 +231,7 @@ static bool bring_bytes(partial *p, qn_err *e)
     for (int tries = 0; p->b->size < 0 || p->have < (u64)p->b->size;) {
         qn_answer a;
         const u64 before = p->have;
-        p->begun = p->misplaced = false;
+        p->begun = p->misplaced = p->hopeless = false;
         const bool answered = qn_net_get(p->net, p->b->url, p->have, append, p, &a, e);
         if (!answered && e->code == QN_ECANCELLED)
             return qn_fail(e, QN_ECANCELLED, "%s: cancelled at %s; that much is kept, run it again to go on",

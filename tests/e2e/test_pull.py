@@ -281,7 +281,8 @@ def test_evil_etag(place, hub):
 
 def test_sizes_that_lie(place, hub):
     hub.repos["o/long"] = Repo({"m.gguf": File(noise(500_000), size=1000)})
-    place.refused("hf:o/long", "m.gguf", "more than the 1000 bytes")
+    err = place.refused("hf:o/long", "m.gguf", "more than the 1000 bytes")
+    assert err.count("m.gguf") == 1
     assert hub.served <= 500_000 and not place.partials()
     hub.repos["o/huge"] = Repo({"m.gguf": File(b"x", size=1 << 60)})
     place.refused("hf:o/huge", "needs 1.00 EiB")
