@@ -62,7 +62,8 @@ typedef struct qn_jargs { const qn_jv *pos; size_t n; const qn_jkw *kw; size_t n
 typedef struct qn_jx qn_jx;
 
 /* A function of the language: filter, test, method or global. a: the arguments bound to the names of the row, JT_missing
- * where none was given. A row without names gets them raw and a is NULL. self is what the filter or method applies to. */
+ * where none was given; with a '/' at the end of the names none of them can be given by name. A row without names gets
+ * them raw and a is NULL. self is what the filter or method applies to. */
 typedef bool (*qn_jfn)(qn_jx *x, qn_jv self, const qn_jargs *raw, const qn_jv *a, qn_jv *out);
 typedef struct qn_jrow { const char *name; qn_jfn fn; const char *params; int required; } qn_jrow;
 #define QN_JARGS 6 /* the most that a row names */
@@ -75,8 +76,9 @@ const qn_jrow *qn_jfilter_find(qn_jstr name);
 /* ---- nodes -------------------------------------------------------------------------------------------------------- */
 
 typedef enum qn_jkind {
-    JN_const, JN_name, JN_list, JN_tuple, JN_dict, JN_pair, JN_attr, JN_item, JN_slice, JN_call, JN_kwarg, JN_star, JN_starstar,
-    JN_filter, JN_test, JN_not, JN_neg, JN_pos, JN_and, JN_or, JN_binary, JN_compare, JN_operand, JN_concat, JN_cond,
+    JN_const, JN_name, JN_list, JN_tuple, JN_dict, JN_pair, JN_attr, JN_item, JN_slice, JN_call, JN_kwarg, JN_star,
+    JN_starstar, JN_filter, JN_test, JN_not, JN_neg, JN_pos, JN_and, JN_or, JN_binary, JN_compare, JN_operand, JN_concat,
+    JN_cond,
     JN_captured, /* what a block captured, as the input of its filters */
     JN_body, JN_data, JN_print, JN_for, JN_if, JN_branch, JN_set, JN_setblock, JN_macro, JN_param, JN_callblock,
     JN_filterblock, JN_with, JN_break, JN_continue
@@ -150,7 +152,8 @@ bool qn_jparse_fail(qn_jparse *p, size_t pos, const char *fmt, ...) QN_PRINTF(3,
 bool qn_jparse_advance(qn_jparse *p);
 bool qn_jparse_enter(qn_jparse *p, int by);
 qn_jnode *qn_jparse_node(qn_jparse *p, qn_jkind kind, size_t pos);
-bool qn_jparse_raise(qn_jparse *p, qn_jnode *n, const qn_jnode *child); /* n is at least one higher than child and its nexts */
+/* Makes n at least one higher than child and what hangs on its next. */
+bool qn_jparse_raise(qn_jparse *p, qn_jnode *n, const qn_jnode *child);
 void qn_jparse_push(qn_jlist_of *l, qn_jnode *n);
 bool qn_jparse_is_op(const qn_jparse *p, u16 op);
 bool qn_jparse_is_name(const qn_jparse *p, const char *name);
@@ -206,8 +209,9 @@ bool qn_jx_enter(qn_jx *x);
 void qn_jx_leave(qn_jx *x);
 bool qn_jx_eval(qn_jx *x, const qn_jnode *n, qn_jv *out);
 bool qn_jx_exec(qn_jx *x, const qn_jnode *n);
-bool qn_jx_eval_call(qn_jx *x, const qn_jnode *n, const qn_jkw *extra, qn_jv *out); /* JN_call with one more named argument */
-/* Calls anything callable; what: the node for messages. */
+/* A JN_call, with one more named argument if extra is not NULL. */
+bool qn_jx_eval_call(qn_jx *x, const qn_jnode *n, const qn_jkw *extra, qn_jv *out);
+/* Calls anything callable. */
 bool qn_jx_call(qn_jx *x, qn_jv f, const qn_jargs *args, qn_jv *out);
 bool qn_jx_call_row(qn_jx *x, const qn_jrow *row, qn_jv self, const qn_jargs *args, qn_jv *out);
 bool qn_jx_call_macro(qn_jx *x, const qn_jmacro *m, const qn_jargs *args, qn_jv *out);
@@ -215,7 +219,8 @@ bool qn_jx_run_loop(qn_jx *x, const qn_jnode *n, qn_jv iter, i64 depth);
 bool qn_jx_attr(qn_jx *x, qn_jv v, qn_jstr name, qn_jv *out);  /* v.name */
 bool qn_jx_item(qn_jx *x, qn_jv v, qn_jv key, qn_jv *out);     /* v[key] */
 bool qn_jx_slice(qn_jx *x, qn_jv v, const qn_jv part[3], qn_jv *out);
-bool qn_jx_path(qn_jx *x, qn_jv v, qn_jv path, qn_jv *out);    /* "a.b.0", as filters take attributes */
+bool qn_jx_attr_only(qn_jx *x, qn_jv v, qn_jstr name, qn_jv *out); /* never an item */
+bool qn_jx_path(qn_jx *x, qn_jv v, qn_jv path, qn_jv instead, qn_jv *out); /* "a.b.0", as filters take attributes */
 bool qn_jx_binary(qn_jx *x, u16 op, qn_jv a, qn_jv b, qn_jv *out);
 bool qn_jx_compare(qn_jx *x, u16 op, qn_jv a, qn_jv b, bool *out);
 bool qn_jx_concat(qn_jx *x, qn_jstr a, qn_jstr b, qn_jv *out);

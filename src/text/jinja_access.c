@@ -1,6 +1,6 @@
-/* jinja_access.c - v.name, v[key] and slices. A dot tries attributes first and items second, brackets the other way round, as
- * in jinja2. The sandbox: names that begin with an underscore, and methods that would change a list or dict, give a value
- * that prints as nothing and fails when it is used. */
+/* jinja_access.c - v.name, v[key] and slices. A dot tries attributes first and items second, brackets the other way
+ * round, as in jinja2. The sandbox: names that begin and end with two underscores, and methods that would change a list or
+ * dict, give a value that prints as nothing and fails when it is used. */
 #include "text/jinja.h"
 
 #include <string.h>
@@ -12,7 +12,8 @@ static bool no_such(qn_jx *x, qn_jv v, qn_jstr name, qn_jv *out)
 
 static bool unsafe(qn_jx *x, qn_jv v, qn_jstr name, qn_jv *out)
 {
-    if (!qn_jv_undef(x, out, "access to attribute '%.*s' of %s object is unsafe", (int)qn_minz(name.n, 80), name.p, qn_jv_type_name(v)))
+    if (!qn_jv_undef(x, out, "access to attribute '%.*s' of %s object is unsafe", (int)qn_minz(name.n, 80), name.p,
+                     qn_jv_type_name(v)))
         return false;
     out->sub = 1;
     return true;
@@ -54,7 +55,8 @@ static bool loop_attr(qn_jx *x, const qn_jloop *l, qn_jstr name, qn_jv *out)
 {
     const i64 i = (i64)l->i, n = (i64)l->items->n;
     const struct { const char *name; qn_jv v; } attrs[] = {
-        { "index", qn_jv_int(i + 1) }, { "index0", qn_jv_int(i) }, { "revindex", qn_jv_int(n - i) }, { "revindex0", qn_jv_int(n - i - 1) },
+        { "index", qn_jv_int(i + 1) }, { "index0", qn_jv_int(i) },
+        { "revindex", qn_jv_int(n - i) }, { "revindex0", qn_jv_int(n - i - 1) },
         { "first", qn_jv_bool(i == 0) }, { "last", qn_jv_bool(i == n - 1) }, { "length", qn_jv_int(n) },
         { "depth", qn_jv_int(l->depth) }, { "depth0", qn_jv_int(l->depth - 1) } };
     for (size_t k = 0; k < QN_COUNT(attrs); k++) {
@@ -77,9 +79,13 @@ static bool loop_attr(qn_jx *x, const qn_jloop *l, qn_jstr name, qn_jv *out)
 static bool own_attr(qn_jx *x, qn_jv v, qn_jstr name, qn_jv *out)
 {
     *out = (qn_jv){ 0 };
-    if (name.n > 3 && memcmp(name.p, "__", 2) == 0 && memcmp(name.p + name.n - 2, "__", 2) == 0) return unsafe(x, v, name, out);
+    if (name.n > 3 && memcmp(name.p, "__", 2) == 0 && memcmp(name.p + name.n - 2, "__", 2) == 0)
+        return unsafe(x, v, name, out);
     if (changes(v, name)) return unsafe(x, v, name, out);
-    if (v.type == JT_loop && (!loop_attr(x, v.loop, name, out) || qn_jv_given(*out))) return out->type != JT_missing;
+    if (v.type == JT_loop) {
+        if (!loop_attr(x, v.loop, name, out)) return false;
+        if (qn_jv_given(*out)) return true;
+    }
     if (v.type == JT_tuple && v.l->group && (qn_jstr_is(name, "grouper") || qn_jstr_is(name, "list"))) {
         *out = v.l->at[qn_jstr_is(name, "list")];
         return true;
@@ -101,6 +107,7 @@ static bool own_item(qn_jx *x, qn_jv v, qn_jv key, qn_jv *out)
     *out = (qn_jv){ 0 };
     if (v.type == JT_dict || v.type == JT_ns) {
         qn_jv *hit;
+        if (key.type == JT_list || key.type == JT_dict) return true; /* cannot be a key, so is none */
         if (!qn_jdict_get(x, v.d, key, &hit)) return false;
         if (hit) *out = *hit;
         return true;
@@ -200,7 +207,8 @@ bool qn_jx_slice(qn_jx *x, qn_jv v, const qn_jv part[3], qn_jv *out)
     if (step < -(i64)n - 1) step = -(i64)n - 1;
     if (!slice_bound(x, part[0], (i64)n, step, step < 0 ? (i64)n - 1 : 0, &from)) return false;
     if (!slice_bound(x, part[1], (i64)n, step, step < 0 ? -1 : (i64)n, &to)) return false;
-    const i64 count = step > 0 ? (to > from ? (to - from + step - 1) / step : 0) : (from > to ? (from - to - step - 1) / -step : 0);
+    const i64 count =
+        step > 0 ? (to > from ? (to - from + step - 1) / step : 0) : (from > to ? (from - to - step - 1) / -step : 0);
     if (v.type == JT_str) return slice_str(x, *v.s, from, step, count, out);
     qn_jv list;
     if (!qn_jv_list(x, v.type == JT_tuple ? JT_tuple : JT_list, (size_t)count, &list)) return false;
@@ -210,22 +218,37 @@ bool qn_jx_slice(qn_jx *x, qn_jv v, const qn_jv part[3], qn_jv *out)
     return true;
 }
 
-/* "a.b.0" as the filters take it: digits are an index. An integer is an index too; none is the value itself. */
-bool qn_jx_path(qn_jx *x, qn_jv v, qn_jv path, qn_jv *out)
+bool qn_jx_attr_only(qn_jx *x, qn_jv v, qn_jstr name, qn_jv *out)
+{
+    if (v.type == JT_undef) return fail_undefined(x, v);
+    if (!own_attr(x, v, name, out)) return false;
+    return qn_jv_given(*out) || no_such(x, v, name, out);
+}
+
+/* "a.b.0" as the filters take it: digits are an index. An integer is an index too; none is the value itself. instead: what a
+ * part that is undefined becomes, if given. */
+bool qn_jx_path(qn_jx *x, qn_jv v, qn_jv path, qn_jv instead, qn_jv *out)
 {
     *out = v;
     if (path.type == JT_none || path.type == JT_missing) return true;
-    if (path.type != JT_str) return qn_jx_item(x, v, path, out);
+    const bool replace = qn_jv_given(instead) && instead.type != JT_none;
+    if (path.type != JT_str) {
+        if (!qn_jx_item(x, v, path, out)) return false;
+        if (replace && qn_jv_is_undef(*out)) *out = instead;
+        return true;
+    }
     for (qn_jstr rest = *path.s;;) {
         const size_t dot = qn_jstr_find(rest, QN_JLIT("."), 0), end = dot == (size_t)-1 ? rest.n : dot;
         const qn_jstr name = qn_jstr_part(rest, 0, end);
         qn_jv key;
         i64 index = 0;
         size_t digits = 0;
-        while (digits < name.n && digits < 18 && name.p[digits] >= '0' && name.p[digits] <= '9') index = index * 10 + (name.p[digits++] - '0');
+        while (digits < name.n && digits < 18 && name.p[digits] >= '0' && name.p[digits] <= '9')
+            index = index * 10 + (name.p[digits++] - '0');
         if (name.n && digits == name.n) key = qn_jv_int(index);
         else if (!qn_jv_str(x, name, &key)) return false;
         if (!qn_jx_step(x, 1) || !qn_jx_item(x, *out, key, out)) return false;
+        if (replace && qn_jv_is_undef(*out)) *out = instead;
         if (end == rest.n) return true;
         rest = qn_jstr_part(rest, end + 1, rest.n);
     }

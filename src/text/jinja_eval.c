@@ -212,17 +212,19 @@ static bool eval_args(qn_jx *x, const qn_jnode *list, const qn_jkw *extra, qn_ja
 static bool bind_row(qn_jx *x, const qn_jrow *row, const qn_jargs *args, qn_jv a[QN_JARGS])
 {
     size_t n = 0, n_named = 0;
-    for (const char *s = row->params; *s && n < QN_JARGS; n++) {
+    const bool by_name = !strchr(row->params, '/');
+    for (const char *s = row->params; *s && *s != '/' && n < QN_JARGS; n++) {
         const size_t len = strcspn(s, " ");
         a[n] = (qn_jv){ 0 };
         if (n < args->n) a[n] = args->pos[n];
-        for (size_t i = 0; i < args->n_kw; i++) {
+        for (size_t i = 0; i < args->n_kw && by_name; i++) {
             if (args->kw[i].name.n != len || memcmp(args->kw[i].name.p, s, len)) continue;
             if (n < args->n) return qn_jx_fail(x, "%s: two values for '%.*s'", row->name, (int)len, s);
             a[n] = args->kw[i].v;
             n_named++;
         }
-        if ((int)n < row->required && !qn_jv_given(a[n])) return qn_jx_fail(x, "%s: argument '%.*s' is missing", row->name, (int)len, s);
+        if ((int)n < row->required && !qn_jv_given(a[n]))
+            return qn_jx_fail(x, "%s: argument '%.*s' is missing", row->name, (int)len, s);
         s += len;
         if (*s) s++;
     }
@@ -282,8 +284,11 @@ static bool eval_row(qn_jx *x, const qn_jnode *n, qn_jv *out)
     qn_jv v;
     qn_jargs args;
     const qn_jstr name = x->t->name_list[n->name];
-    if (!n->row) return qn_jx_fail(x, "no %s named '%.*s'", n->kind == JN_filter ? "filter" : "test", (int)qn_minz(name.n, 60), name.p);
-    if (!qn_jx_eval(x, n->a, &v) || !eval_args(x, n->b, NULL, &args) || !qn_jx_call_row(x, n->row, v, &args, out)) return false;
+    if (!n->row)
+        return qn_jx_fail(x, "no %s named '%.*s'", n->kind == JN_filter ? "filter" : "test", (int)qn_minz(name.n, 60),
+                          name.p);
+    if (!qn_jx_eval(x, n->a, &v) || !eval_args(x, n->b, NULL, &args) || !qn_jx_call_row(x, n->row, v, &args, out))
+        return false;
     if (n->kind == JN_test) *out = qn_jv_bool(qn_jv_truth(*out) != n->flag);
     return true;
 }

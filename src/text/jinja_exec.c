@@ -233,11 +233,13 @@ static bool bind_params(qn_jx *x, const qn_jmacro *m, const qn_jargs *args, size
         const qn_jstr name = x->t->name_list[p->name];
         const qn_jkw *kw = find_kw(args, name);
         qn_jv v;
-        if (kw && *n < args->n) return qn_jx_fail(x, "two values for the parameter '%.*s'", (int)qn_minz(name.n, 60), name.p);
+        if (kw && *n < args->n)
+            return qn_jx_fail(x, "two values for the parameter '%.*s'", (int)qn_minz(name.n, 60), name.p);
         *n_named += kw != NULL;
         if (*n < args->n) v = args->pos[*n];
         else if (kw) v = kw->v;
-        else if (p->a ? !qn_jx_eval(x, p->a, &v) : !qn_jv_undef(x, &v, "parameter '%.*s' was not provided", (int)qn_minz(name.n, 60), name.p))
+        else if (p->a ? !qn_jx_eval(x, p->a, &v)
+                      : !qn_jv_undef(x, &v, "parameter '%.*s' was not provided", (int)qn_minz(name.n, 60), name.p))
             return false;
         if (!qn_jx_assign(x, p->name, v)) return false;
     }
@@ -285,7 +287,8 @@ bool qn_jx_call_macro(qn_jx *x, const qn_jmacro *m, const qn_jargs *args, qn_jv 
     if (!f) return false;
     x->frame = f;
     x->calls++;
-    const bool ok = bind_params(x, m, args, &n, &n_named) && bind_rest(x, m, args, n, n_named) && capture(x, m->node->c, f, out);
+    const bool ok =
+        bind_params(x, m, args, &n, &n_named) && bind_rest(x, m, args, n, n_named) && capture(x, m->node->c, f, out);
     x->calls--;
     x->frame = was;
     return ok;

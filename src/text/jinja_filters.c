@@ -16,7 +16,8 @@
 
 static bool as_str(qn_jx *x, qn_jv v, const char *what, qn_jstr *out)
 {
-    if (v.type != JT_str) return qn_jx_fail(x, "%s: a string was expected, not a value of type %s", what, qn_jv_type_name(v));
+    if (v.type != JT_str)
+        return qn_jx_fail(x, "%s: a string was expected, not a value of type %s", what, qn_jv_type_name(v));
     *out = *v.s;
     return true;
 }
@@ -25,7 +26,8 @@ static bool as_int(qn_jx *x, qn_jv v, const char *what, i64 missing, i64 *out)
 {
     *out = missing;
     if (!qn_jv_given(v)) return true;
-    return qn_jv_integer(v, out) || qn_jx_fail(x, "%s: an integer was expected, not a value of type %s", what, qn_jv_type_name(v));
+    return qn_jv_integer(v, out) ||
+           qn_jx_fail(x, "%s: an integer was expected, not a value of type %s", what, qn_jv_type_name(v));
 }
 
 /* ---- case and space */
@@ -192,7 +194,9 @@ FILTER(f_truncate)
     UNUSED;
     qn_jstr s, end = QN_JLIT("...");
     i64 length, leeway;
-    if (!qn_jv_text(x, self, &s) || !as_int(x, a[0], "truncate", 255, &length) || !as_int(x, a[3], "truncate", 5, &leeway)) return false;
+    if (!qn_jv_text(x, self, &s) || !as_int(x, a[0], "truncate", 255, &length) ||
+        !as_int(x, a[3], "truncate", 5, &leeway))
+        return false;
     if (qn_jv_given(a[2]) && !as_str(x, a[2], "truncate", &end)) return false;
     const i64 n_end = (i64)qn_jstr_chars(end);
     if (length < n_end || leeway < 0) return qn_jx_fail(x, "truncate: a length of %lld is too small", (long long)length);
@@ -240,7 +244,8 @@ FILTER(f_tojson)
         else if (!as_int(x, a[1], "tojson", 0, &width) || !indent_by(x, qn_jv_int(width), &how.indent)) return false;
     }
     if (qn_jv_is_seq(a[2])) {
-        if (a[2].l->n != 2 || !as_str(x, a[2].l->at[0], "tojson", &how.comma) || !as_str(x, a[2].l->at[1], "tojson", &how.colon))
+        if (a[2].l->n != 2 || !as_str(x, a[2].l->at[0], "tojson", &how.comma) ||
+            !as_str(x, a[2].l->at[1], "tojson", &how.colon))
             return qn_jx_fail(x, "tojson: separators are two strings");
     }
     return qn_jv_json(x, &b, self, &how) && qn_jbuild_value(x, &b, out);
@@ -296,7 +301,8 @@ FILTER(f_int)
     bool ok = qn_jv_integer(self, &i);
     if (!as_int(x, a[1], "int", 10, &base)) return false;
     if (base < 2 || base > 36) return qn_jx_fail(x, "int: a base of %lld", (long long)base);
-    if (!ok && self.type == JT_undef) return qn_jx_fail(x, "%.*s", self.s ? (int)self.s->n : 9, self.s ? self.s->p : "undefined");
+    if (!ok && self.type == JT_undef)
+        return qn_jx_fail(x, "%.*s", self.s ? (int)self.s->n : 9, self.s ? self.s->p : "undefined");
     if (!ok && self.type == JT_str) ok = read_int(*self.s, base, &i);
     if (!ok && (self.type == JT_float ? (f = self.f, true) : self.type == JT_str && read_float(*self.s, &f))) {
         ok = fabs(f) < 9.2e18;
@@ -343,7 +349,8 @@ FILTER(f_round)
     i64 places;
     double f;
     qn_jstr how = QN_JLIT("common");
-    if (!qn_jv_number(self, &f)) return qn_jx_fail(x, "round: a number was expected, not a value of type %s", qn_jv_type_name(self));
+    if (!qn_jv_number(self, &f))
+        return qn_jx_fail(x, "round: a number was expected, not a value of type %s", qn_jv_type_name(self));
     if (self.type == JT_bool) self = qn_jv_int(self.b);
     if (!as_int(x, a[0], "round", 0, &places) || (qn_jv_given(a[1]) && !as_str(x, a[1], "round", &how))) return false;
     if (qn_jstr_is(how, "common")) {
@@ -363,7 +370,8 @@ FILTER(f_abs)
     UNUSED;
     i64 i;
     if (self.type == JT_float) *out = qn_jv_float(fabs(self.f));
-    else if (!qn_jv_integer(self, &i)) return qn_jx_fail(x, "abs: a number was expected, not a value of type %s", qn_jv_type_name(self));
+    else if (!qn_jv_integer(self, &i))
+        return qn_jx_fail(x, "abs: a number was expected, not a value of type %s", qn_jv_type_name(self));
     else if (i == INT64_MIN) return qn_jx_fail(x, "an integer out of range");
     else *out = qn_jv_int(i < 0 ? -i : i);
     out->marked = self.marked;
@@ -396,21 +404,21 @@ FILTER(f_attr)
 {
     UNUSED;
     qn_jstr name;
-    if (!qn_jv_text(x, a[0], &name) || !qn_jx_attr(x, self, name, out)) return false;
-    return true;
+    return qn_jv_text(x, a[0], &name) && qn_jx_attr_only(x, self, name, out);
 }
 
 const qn_jrow qn_jfilters_text[] = {
-    { "abs", f_abs, "", 0 }, { "attr", f_attr, "name", 1 }, { "capitalize", f_capitalize, "", 0 }, { "center", f_center, "width", 0 },
-    { "count", f_length, "", 0 }, { "d", f_default, "default_value boolean", 0 }, { "default", f_default, "default_value boolean", 0 },
-    { "e", f_escape, "", 0 }, { "escape", f_escape, "", 0 }, { "float", f_float, "default", 0 }, { "forceescape", f_escape, "", 0 },
-    { "format", f_format, NULL, 0 }, { "indent", f_indent, "width first blank", 0 }, { "int", f_int, "default base", 0 },
+    { "abs", f_abs, "", 0 }, { "attr", f_attr, "name", 1 }, { "capitalize", f_capitalize, "", 0 },
+    { "center", f_center, "width", 0 }, { "count", f_length, "", 0 }, { "d", f_default, "default_value boolean", 0 },
+    { "default", f_default, "default_value boolean", 0 }, { "e", f_escape, "", 0 }, { "escape", f_escape, "", 0 },
+    { "float", f_float, "default", 0 }, { "forceescape", f_escape, "", 0 }, { "format", f_format, NULL, 0 },
+    { "indent", f_indent, "width first blank", 0 }, { "int", f_int, "default base", 0 },
     { "length", f_length, "", 0 }, { "lower", f_lower, "", 0 }, { "replace", f_replace, "old new count", 2 },
     { "round", f_round, "precision method", 0 }, { "safe", f_string, "", 0 }, { "string", f_string, "", 0 },
     { "striptags", f_striptags, "", 0 }, { "title", f_title, "", 0 },
     { "tojson", f_tojson, "ensure_ascii indent separators sort_keys", 0 }, { "trim", f_trim, "chars", 0 },
-    { "truncate", f_truncate, "length killwords end leeway", 0 }, { "upper", f_upper, "", 0 }, { "wordcount", f_wordcount, "", 0 },
-    { NULL, NULL, NULL, 0 } };
+    { "truncate", f_truncate, "length killwords end leeway", 0 }, { "upper", f_upper, "", 0 },
+    { "wordcount", f_wordcount, "", 0 }, { NULL, NULL, NULL, 0 } };
 
 const qn_jrow *qn_jrow_find(const qn_jrow *rows, qn_jstr name)
 {

@@ -6,6 +6,7 @@
 
 #define FILTER(name) static bool name(qn_jx *x, qn_jv self, const qn_jargs *raw, const qn_jv *a, qn_jv *out)
 #define UNUSED (void)x, (void)self, (void)raw, (void)a
+#define NO_DEFAULT ((qn_jv){ 0 })
 
 /* A copy of the items of v as a fresh list of the given type. */
 static bool copy_items(qn_jx *x, qn_jv v, qn_jtype type, qn_jv *out)
@@ -49,7 +50,9 @@ FILTER(f_join)
     if (!qn_jv_items(x, self, &items) || (qn_jv_given(a[0]) && !qn_jv_text(x, a[0], &sep))) return false;
     for (size_t i = 0; i < items->n; i++) {
         qn_jv v;
-        if ((i && !qn_jbuild_put(x, &b, sep)) || !qn_jx_path(x, items->at[i], a[1], &v) || !qn_jv_print(x, &b, v)) return false;
+        if ((i && !qn_jbuild_put(x, &b, sep)) || !qn_jx_path(x, items->at[i], a[1], NO_DEFAULT, &v) ||
+            !qn_jv_print(x, &b, v))
+            return false;
     }
     return qn_jbuild_value(x, &b, out);
 }
@@ -104,10 +107,11 @@ static bool sort_key(qn_jx *x, qn_jv v, qn_jv attribute, bool keep_case, qn_jv *
 {
     qn_jv names, key;
     if (attribute.type != JT_str || qn_jstr_find(*attribute.s, QN_JLIT(","), 0) == (size_t)-1)
-        return qn_jx_path(x, v, attribute, &key) && fold(x, key, keep_case, out);
-    if (!qn_jstr_split(x, *attribute.s, &QN_JLIT(","), -1, false, &names) || !qn_jv_list(x, JT_list, names.l->n, out)) return false;
+        return qn_jx_path(x, v, attribute, NO_DEFAULT, &key) && fold(x, key, keep_case, out);
+    if (!qn_jstr_split(x, *attribute.s, &QN_JLIT(","), -1, false, &names) || !qn_jv_list(x, JT_list, names.l->n, out))
+        return false;
     for (size_t i = 0; i < names.l->n; i++)
-        if (!qn_jx_path(x, v, names.l->at[i], &key) || !fold(x, key, keep_case, &out->l->at[i])) return false;
+        if (!qn_jx_path(x, v, names.l->at[i], NO_DEFAULT, &key) || !fold(x, key, keep_case, &out->l->at[i])) return false;
     return true;
 }
 
@@ -170,7 +174,8 @@ FILTER(f_dictsort)
     qn_jstr by = QN_JLIT("key");
     qn_jv pairs = { 0 };
     entry *e;
-    if (self.type != JT_dict) return qn_jx_fail(x, "dictsort: a mapping was expected, not a value of type %s", qn_jv_type_name(self));
+    if (self.type != JT_dict)
+        return qn_jx_fail(x, "dictsort: a mapping was expected, not a value of type %s", qn_jv_type_name(self));
     if (qn_jv_given(a[1]) && !qn_jv_text(x, a[1], &by)) return false;
     if (!qn_jstr_is(by, "key") && !qn_jstr_is(by, "value")) return qn_jx_fail(x, "dictsort: by is 'key' or 'value'");
     if (!f_items(x, self, raw, a, &pairs)) return false;
@@ -190,7 +195,7 @@ static bool extreme(qn_jx *x, qn_jv self, const qn_jv *a, int sign, qn_jv *out)
     for (size_t i = 0; i < items->n; i++) {
         qn_jv key;
         int order = -sign;
-        if (!qn_jx_path(x, items->at[i], a[1], &key) || !fold(x, key, qn_jv_truth(a[0]), &key)) return false;
+        if (!qn_jx_path(x, items->at[i], a[1], NO_DEFAULT, &key) || !fold(x, key, qn_jv_truth(a[0]), &key)) return false;
         if (i && !qn_jv_order(x, best, key, &order)) return false;
         if (i && order * sign >= 0) continue;
         best = key;
@@ -208,7 +213,9 @@ FILTER(f_unique)
     qn_jlist *items;
     qn_jv keys;
     size_t n = 0;
-    if (!qn_jv_items(x, self, &items) || !qn_jv_list(x, JT_gen, items->n, out) || !qn_jv_list(x, JT_list, items->n, &keys)) return false;
+    if (!qn_jv_items(x, self, &items) || !qn_jv_list(x, JT_gen, items->n, out) ||
+        !qn_jv_list(x, JT_list, items->n, &keys))
+        return false;
     for (size_t i = 0; i < items->n; i++) {
         bool seen = false;
         if (!sort_key(x, items->at[i], a[1], qn_jv_truth(a[0]), &keys.l->at[n])) return false;
@@ -230,8 +237,7 @@ FILTER(f_groupby)
     if (!(e = qn_jx_new(x, (items->n + 1) * sizeof *e)) || !qn_jv_list(x, JT_list, items->n, out)) return false;
     for (size_t i = 0; i < items->n; i++) {
         e[i].v = items->at[i];
-        if (!qn_jx_path(x, e[i].v, a[0], &e[i].key)) return false;
-        if (qn_jv_is_undef(e[i].key) && qn_jv_given(a[1])) e[i].key = a[1];
+        if (!qn_jx_path(x, e[i].v, a[0], a[1], &e[i].key)) return false;
         if (!fold(x, e[i].key, qn_jv_truth(a[2]), &e[i].key)) return false;
     }
     if (!sort_entries(x, e, items->n, false)) return false;
@@ -244,8 +250,7 @@ FILTER(f_groupby)
         }
         if (!qn_jv_list(x, JT_list, to - from, &group)) return false;
         for (size_t i = from; i < to; i++) group.l->at[i - from] = e[i].v;
-        if (!qn_jx_path(x, e[from].v, a[0], &key)) return false; /* the group's name keeps its case */
-        if (qn_jv_is_undef(key) && qn_jv_given(a[1])) key = a[1];
+        if (!qn_jx_path(x, e[from].v, a[0], a[1], &key)) return false; /* the group's name keeps its case */
         if (!pair(x, key, group, &out->l->at[n])) return false;
         out->l->at[n++].l->group = true;
     }
@@ -263,7 +268,7 @@ FILTER(f_sum)
     *out = qn_jv_given(a[1]) ? a[1] : qn_jv_int(0);
     if (!qn_jv_items(x, self, &items)) return false;
     for (size_t i = 0; i < items->n; i++)
-        if (!qn_jx_path(x, items->at[i], a[0], &v) || !qn_jx_binary(x, '+', *out, v, out)) return false;
+        if (!qn_jx_path(x, items->at[i], a[0], NO_DEFAULT, &v) || !qn_jx_binary(x, '+', *out, v, out)) return false;
     return true;
 }
 
@@ -280,7 +285,8 @@ FILTER(f_batch)
     UNUSED;
     qn_jlist *items;
     i64 size;
-    if (!qn_jv_integer(a[0], &size) || size < 1 || size > QN_TEMPLATE_RANGE) return qn_jx_fail(x, "batch: a size of 1 to %d was expected", QN_TEMPLATE_RANGE);
+    if (!qn_jv_integer(a[0], &size) || size < 1 || size > QN_TEMPLATE_RANGE)
+        return qn_jx_fail(x, "batch: a size of 1 to %d was expected", QN_TEMPLATE_RANGE);
     if (!qn_jv_items(x, self, &items)) return false;
     const size_t k = (size_t)size, n = (items->n + k - 1) / k;
     const bool fill = qn_jv_given(a[1]) && a[1].type != JT_none;
@@ -297,7 +303,8 @@ FILTER(f_slice)
     UNUSED;
     qn_jlist *items;
     i64 n;
-    if (!qn_jv_integer(a[0], &n) || n < 1 || n > QN_TEMPLATE_RANGE) return qn_jx_fail(x, "slice: 1 to %d slices were expected", QN_TEMPLATE_RANGE);
+    if (!qn_jv_integer(a[0], &n) || n < 1 || n > QN_TEMPLATE_RANGE)
+        return qn_jx_fail(x, "slice: 1 to %d slices were expected", QN_TEMPLATE_RANGE);
     if (!qn_jv_items(x, self, &items) || !qn_jv_list(x, JT_gen, (size_t)n, out)) return false;
     const size_t each = items->n / (size_t)n, longer = items->n % (size_t)n;
     const bool fill = qn_jv_given(a[1]) && a[1].type != JT_none;
@@ -323,14 +330,16 @@ FILTER(f_map)
         else if (qn_jstr_is(raw->kw[i].name, "default")) instead = raw->kw[i].v;
         else return qn_jx_fail(x, "map: was given a named argument that it does not have");
     }
-    if (raw->n && (raw->pos[0].type != JT_str || !(row = qn_jfilter_find(*raw->pos[0].s)))) return qn_jx_fail(x, "map: no such filter");
+    if (raw->n && (raw->pos[0].type != JT_str || !(row = qn_jfilter_find(*raw->pos[0].s))))
+        return qn_jx_fail(x, "map: no such filter");
     if (!row && !qn_jv_given(attribute)) return qn_jx_fail(x, "map: needs the name of a filter or an attribute");
     if (!qn_jv_items(x, self, &items) || !qn_jv_list(x, JT_gen, items->n, out)) return false;
     const qn_jargs rest = { raw->pos + 1, row ? raw->n - 1 : 0, raw->kw, row ? raw->n_kw : 0 };
     for (size_t i = 0; i < items->n; i++) {
         qn_jv *to = &out->l->at[i];
-        if (row ? !qn_jx_call_row(x, row, items->at[i], &rest, to) : !qn_jx_path(x, items->at[i], attribute, to)) return false;
-        if (!row && qn_jv_is_undef(*to) && qn_jv_given(instead)) *to = instead;
+        if (row ? !qn_jx_call_row(x, row, items->at[i], &rest, to)
+                : !qn_jx_path(x, items->at[i], attribute, instead, to))
+            return false;
     }
     return true;
 }
@@ -349,7 +358,7 @@ static bool choose(qn_jx *x, qn_jv self, const qn_jargs *raw, bool by_attribute,
     const qn_jargs rest = { raw->pos + skip + 1, test ? raw->n - skip - 1 : 0, raw->kw, raw->n_kw };
     for (size_t i = 0; i < items->n; i++) {
         qn_jv v = items->at[i];
-        if (by_attribute && !qn_jx_path(x, v, raw->pos[0], &v)) return false;
+        if (by_attribute && !qn_jx_path(x, v, raw->pos[0], NO_DEFAULT, &v)) return false;
         if (test && !qn_jx_call_row(x, test, v, &rest, &v)) return false;
         if (qn_jv_truth(v) == want) out->l->at[n++] = items->at[i];
     }
@@ -364,9 +373,10 @@ FILTER(f_rejectattr) { UNUSED; return choose(x, self, raw, true, false, out); }
 
 const qn_jrow qn_jfilters_list[] = {
     { "batch", f_batch, "linecount fill_with", 1 }, { "dictsort", f_dictsort, "case_sensitive by reverse", 0 },
-    { "first", f_first, "", 0 }, { "groupby", f_groupby, "attribute default case_sensitive", 1 }, { "items", f_items, "", 0 },
-    { "join", f_join, "d attribute", 0 }, { "last", f_last, "", 0 }, { "list", f_list, "", 0 }, { "map", f_map, NULL, 0 },
-    { "max", f_max, "case_sensitive attribute", 0 }, { "min", f_min, "case_sensitive attribute", 0 }, { "reject", f_reject, NULL, 0 },
+    { "first", f_first, "", 0 }, { "groupby", f_groupby, "attribute default case_sensitive", 1 },
+    { "items", f_items, "", 0 }, { "join", f_join, "d attribute", 0 }, { "last", f_last, "", 0 },
+    { "list", f_list, "", 0 }, { "map", f_map, NULL, 0 }, { "max", f_max, "case_sensitive attribute", 0 },
+    { "min", f_min, "case_sensitive attribute", 0 }, { "reject", f_reject, NULL, 0 },
     { "rejectattr", f_rejectattr, NULL, 0 }, { "reverse", f_reverse, "", 0 }, { "select", f_select, NULL, 0 },
     { "selectattr", f_selectattr, NULL, 0 }, { "slice", f_slice, "slices fill_with", 1 },
     { "sort", f_sort, "reverse case_sensitive attribute", 0 }, { "sum", f_sum, "attribute start", 0 },

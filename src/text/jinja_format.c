@@ -59,7 +59,8 @@ static bool put_int(qn_jx *x, qn_jbuild *b, const field *f, i64 v, bool marked)
     char digits[72], text[160];
     size_t n = 0, k = 0;
     const u64 mag = v < 0 ? 0 - (u64)v : (u64)v;
-    if (f->type == 'x' || f->type == 'X') n = (size_t)snprintf(digits, sizeof digits, f->type == 'x' ? "%llx" : "%llX", (unsigned long long)mag);
+    if (f->type == 'x' || f->type == 'X')
+        n = (size_t)snprintf(digits, sizeof digits, f->type == 'x' ? "%llx" : "%llX", (unsigned long long)mag);
     else if (f->type == 'o') n = (size_t)snprintf(digits, sizeof digits, "%llo", (unsigned long long)mag);
     else if (f->type == 'b') {
         for (int i = mag ? 63 - __builtin_clzll(mag) : 0; i >= 0; i--) digits[n++] = (char)('0' + (mag >> i & 1));
@@ -87,7 +88,8 @@ static bool put_float(qn_jx *x, qn_jbuild *b, const field *f, double v, bool mar
     const int precision = (int)(f->precision < 0 ? 6 : f->precision > 100 ? 100 : f->precision);
     const double mag = fabs(f->type == '%' ? v * 100 : v);
     if (!type) qn_jfloat_text(mag, digits);
-    else if (type == 'g' || type == 'G' || type == 'n') snprintf(digits, sizeof digits, type == 'G' ? "%.*G" : "%.*g", precision ? precision : 1, mag);
+    else if (type == 'g' || type == 'G' || type == 'n')
+        snprintf(digits, sizeof digits, type == 'G' ? "%.*G" : "%.*g", precision ? precision : 1, mag);
     else if (type == 'e' || type == 'E') snprintf(digits, sizeof digits, type == 'E' ? "%.*E" : "%.*e", precision, mag);
     else snprintf(digits, sizeof digits, "%.*f", precision, mag);
     point_not_comma(digits);
@@ -144,7 +146,8 @@ static bool named_arg(percent *p, qn_jv *out)
     qn_jv key, *hit;
     if (end == (size_t)-1) return qn_jx_fail(p->x, "incomplete format key");
     if (p->args.type != JT_dict) return qn_jx_fail(p->x, "format requires a mapping");
-    if (!qn_jv_str(p->x, qn_jstr_part(p->fmt, p->at + 1, end), &key) || !qn_jdict_get(p->x, p->args.d, key, &hit)) return false;
+    if (!qn_jv_str(p->x, qn_jstr_part(p->fmt, p->at + 1, end), &key) || !qn_jdict_get(p->x, p->args.d, key, &hit))
+        return false;
     if (!hit) return qn_jx_fail(p->x, "format: no value for %.*s", (int)qn_minz(key.s->n, 60), key.s->p);
     p->at = end + 1;
     *out = *hit;
@@ -207,7 +210,8 @@ static bool put_percent(percent *p, qn_jbuild *b, field *f, char c, qn_jv v)
     }
     f->type = c;
     if (strchr("diuxXo", c)) {
-        if (v.type == JT_float && strchr("diu", c) && fabs(v.f) < 9e18) v = (qn_jv){ .type = JT_int, .marked = v.marked, .i = (i64)v.f };
+        if (v.type == JT_float && strchr("diu", c) && fabs(v.f) < 9e18)
+            v = (qn_jv){ .type = JT_int, .marked = v.marked, .i = (i64)v.f };
         if (!qn_jv_integer(v, &i)) return qn_jx_fail(p->x, "%%%c: a number is required, not %s", c, qn_jv_type_name(v));
         return put_int(p->x, b, f, i, v.marked);
     }
@@ -291,14 +295,16 @@ static bool put_by_spec(qn_jx *x, qn_jbuild *b, qn_jv v, qn_jstr spec)
         if (!f.align) f.align = '>';
         if (f.type == 'F') f.type = 'f';
         if (qn_jv_integer(v, &i) && !floaty) {
-            if (f.type && !strchr("dxXob", f.type)) return qn_jx_fail(x, "format: unknown format code '%c' for an integer", f.type);
+            if (f.type && !strchr("dxXob", f.type))
+                return qn_jx_fail(x, "format: unknown format code '%c' for an integer", f.type);
             return put_int(x, b, &f, i, v.marked);
         }
         if (f.type && !floaty) return qn_jx_fail(x, "format: unknown format code '%c' for a float", f.type);
         if (!f.type && f.precision >= 0) f.type = 'g';
         return put_float(x, b, &f, d, v.marked);
     }
-    if (f.type && f.type != 's') return qn_jx_fail(x, "format: unknown format code '%c' for type %s", f.type, qn_jv_type_name(v));
+    if (f.type && f.type != 's')
+        return qn_jx_fail(x, "format: unknown format code '%c' for type %s", f.type, qn_jv_type_name(v));
     if (f.align == '=') return qn_jx_fail(x, "format: '=' alignment is for numbers");
     if (!f.align) f.align = '<';
     return qn_jv_text(x, v, &s) && put_text(x, b, &f, s);
@@ -317,7 +323,8 @@ static bool find_field(qn_jx *x, qn_jstr name, const qn_jargs *args, size_t *nex
     if (at == first.n && (size_t)index < args->n) *out = args->pos[index];
     for (size_t i = 0; i < args->n_kw && at < first.n; i++)
         if (args->kw[i].name.n == first.n && memcmp(args->kw[i].name.p, first.p, first.n) == 0) *out = args->kw[i].v;
-    if (!qn_jv_given(*out)) return qn_jx_fail(x, "format: no argument for the field '%.*s'", (int)qn_minz(first.n, 60), first.p);
+    if (!qn_jv_given(*out))
+        return qn_jx_fail(x, "format: no argument for the field '%.*s'", (int)qn_minz(first.n, 60), first.p);
     while (end < name.n) {
         const bool item = name.p[end++] == '[';
         size_t to = end, k = end;

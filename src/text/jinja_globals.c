@@ -15,7 +15,8 @@ GLOBAL(g_range)
     i64 part[3] = { 0, 0, 1 };
     if (!raw->n || raw->n > 3 || raw->n_kw) return qn_jx_fail(x, "range: takes one to three arguments");
     for (size_t i = 0; i < raw->n; i++)
-        if (!qn_jv_integer(raw->pos[i], &part[i])) return qn_jx_fail(x, "range: needs integers, not a value of type %s", qn_jv_type_name(raw->pos[i]));
+        if (!qn_jv_integer(raw->pos[i], &part[i]))
+            return qn_jx_fail(x, "range: needs integers, not a value of type %s", qn_jv_type_name(raw->pos[i]));
     if (raw->n == 1) {
         part[1] = part[0];
         part[0] = 0;
@@ -23,7 +24,8 @@ GLOBAL(g_range)
     if (!part[2]) return qn_jx_fail(x, "range: a step of zero");
     i64 span;
     const bool empty = part[2] > 0 ? part[0] >= part[1] : part[0] <= part[1];
-    if (part[2] == INT64_MIN || __builtin_sub_overflow(part[1], part[0], &span) || span == INT64_MIN) return qn_jx_fail(x, "range: too big");
+    if (part[2] == INT64_MIN || __builtin_sub_overflow(part[1], part[0], &span) || span == INT64_MIN)
+        return qn_jx_fail(x, "range: too big");
     const i64 size = part[2] < 0 ? -part[2] : part[2], n = empty ? 0 : ((span < 0 ? -span : span) - 1) / size + 1;
     if (n > QN_TEMPLATE_RANGE) return qn_jx_fail(x, "range: more than %d items", QN_TEMPLATE_RANGE);
     qn_jrange *r = qn_jx_new(x, sizeof *r);
@@ -78,8 +80,8 @@ GLOBAL(g_raise)
 static int time_part(char c, const struct tm *t, char *o, size_t n)
 {
     static const char *const days[] = { "Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday" };
-    static const char *const months[] = { "January", "February", "March", "April", "May", "June", "July", "August", "September",
-                                          "October", "November", "December" };
+    static const char *const months[] = { "January", "February", "March",     "April",   "May",      "June",
+                                          "July",    "August",   "September", "October", "November", "December" };
     const int hour12 = t->tm_hour % 12 ? t->tm_hour % 12 : 12;
     switch (c) {
     case 'A': return snprintf(o, n, "%s", days[t->tm_wday % 7]);
@@ -137,6 +139,6 @@ GLOBAL(g_strftime_now)
     return qn_jv_text(x, a[0], &s) && qn_jtime_text(x, s, out);
 }
 
-const qn_jrow qn_jglobals[] = { { "dict", g_dict, NULL, 0 }, { "namespace", g_namespace, NULL, 0 },
-    { "raise_exception", g_raise, "message", 1 }, { "range", g_range, NULL, 0 }, { "strftime_now", g_strftime_now, "format", 1 },
-    { NULL, NULL, NULL, 0 } };
+const qn_jrow qn_jglobals[] = {
+    { "dict", g_dict, NULL, 0 }, { "namespace", g_namespace, NULL, 0 }, { "raise_exception", g_raise, "message", 1 },
+    { "range", g_range, NULL, 0 }, { "strftime_now", g_strftime_now, "format", 1 }, { NULL, NULL, NULL, 0 } };

@@ -6,7 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool fail(const qn_jlex *l, size_t pos, qn_err *e, const char *what) { return qn_jfail_at(l->t, pos, QN_EFORMAT, e, what); }
+static bool fail(const qn_jlex *l, size_t pos, qn_err *e, const char *what)
+{
+    return qn_jfail_at(l->t, pos, QN_EFORMAT, e, what);
+}
 
 static bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r') || (c >= 0x1c && c <= 0x1f); }
 

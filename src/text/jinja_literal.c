@@ -14,7 +14,7 @@ static int hex(char c)
     return k >= 'a' && k <= 'f' ? k - 'a' + 10 : -1;
 }
 
-/* The character of an escape whose letter stands at s[0]; *used: bytes it took. False: not an escape, the backslash stays. */
+/* The character of an escape whose letter stands at s[0]; *used: bytes it took. False: no escape, the backslash stays. */
 static bool read_escape(const char *s, size_t n, u32 *cp, size_t *used)
 {
     static const char letters[] = "\\'\"abfnrtv", values[] = "\\'\"\a\b\f\n\r\t\v";
@@ -104,7 +104,11 @@ qn_jnode *qn_jparse_string(qn_jparse *p)
 
 static bool read_int(const char *s, i64 *out)
 {
-    const int base = s[0] != '0' || !s[1] ? 10 : (s[1] | 32) == 'x' ? 16 : (s[1] | 32) == 'o' ? 8 : (s[1] | 32) == 'b' ? 2 : 10;
+    const int base = s[0] != '0' || !s[1] ? 10
+                     : (s[1] | 32) == 'x' ? 16
+                     : (s[1] | 32) == 'o' ? 8
+                     : (s[1] | 32) == 'b' ? 2
+                                          : 10;
     *out = 0;
     for (s += base == 10 ? 0 : 2; *s; s++) {
         const int d = hex(*s);

@@ -188,7 +188,8 @@ METHOD(m_join)
     if (!qn_jv_items(x, a[0], &items)) return false;
     for (size_t i = 0; i < items->n; i++) {
         qn_jstr s;
-        if (!need_str(x, items->at[i], &s) || (i && !qn_jbuild_put(x, &b, *self.s)) || !qn_jbuild_put(x, &b, s)) return false;
+        if (!need_str(x, items->at[i], &s) || (i && !qn_jbuild_put(x, &b, *self.s)) || !qn_jbuild_put(x, &b, s))
+            return false;
     }
     return qn_jbuild_value(x, &b, out);
 }
@@ -243,9 +244,15 @@ static bool every(qn_jx *x, qn_jstr s, bool (*fits)(u32 cp, utf8proc_category_t 
     return true;
 }
 
-static bool is_letter(u32 cp, utf8proc_category_t c) { return (void)cp, c >= UTF8PROC_CATEGORY_LU && c <= UTF8PROC_CATEGORY_LO; }
+static bool is_letter(u32 cp, utf8proc_category_t c)
+{
+    return (void)cp, c >= UTF8PROC_CATEGORY_LU && c <= UTF8PROC_CATEGORY_LO;
+}
 static bool is_decimal(u32 cp, utf8proc_category_t c) { return (void)cp, c == UTF8PROC_CATEGORY_ND; }
-static bool is_number(u32 cp, utf8proc_category_t c) { return (void)cp, c >= UTF8PROC_CATEGORY_ND && c <= UTF8PROC_CATEGORY_NO; }
+static bool is_number(u32 cp, utf8proc_category_t c)
+{
+    return (void)cp, c >= UTF8PROC_CATEGORY_ND && c <= UTF8PROC_CATEGORY_NO;
+}
 static bool is_alnum(u32 cp, utf8proc_category_t c) { return is_letter(cp, c) || is_number(cp, c); }
 static bool is_blank(u32 cp, utf8proc_category_t c) { return (void)c, qn_jchar_space(cp); }
 static bool is_ascii(u32 cp, utf8proc_category_t c) { return (void)c, cp < 128; }
@@ -274,18 +281,22 @@ METHOD(m_islower) { UNUSED; return by_test(x, self, "lower", out); }
 METHOD(m_isupper) { UNUSED; return by_test(x, self, "upper", out); }
 
 const qn_jrow qn_jmethods_str[] = {
-    { "capitalize", m_capitalize, "", 0 }, { "casefold", m_lower, "", 0 }, { "count", m_count, "sub start end", 1 },
-    { "endswith", m_endswith, "suffix start end", 1 }, { "find", m_find, "sub start end", 1 }, { "format", m_format, NULL, 0 },
-    { "index", m_index, "sub start end", 1 }, { "isalnum", m_isalnum, "", 0 }, { "isalpha", m_isalpha, "", 0 },
-    { "isascii", m_isascii, "", 0 }, { "isdecimal", m_isdigit, "", 0 }, { "isdigit", m_isdigit, "", 0 }, { "islower", m_islower, "", 0 },
-    { "isnumeric", m_isnumeric, "", 0 }, { "isspace", m_isspace, "", 0 }, { "isupper", m_isupper, "", 0 }, { "join", m_join, "iterable", 1 },
-    { "ljust", m_ljust, "width fillchar", 1 }, { "lower", m_lower, "", 0 }, { "lstrip", m_lstrip, "chars", 0 },
-    { "partition", m_partition, "sep", 1 }, { "removeprefix", m_removeprefix, "prefix", 1 }, { "removesuffix", m_removesuffix, "suffix", 1 },
-    { "replace", m_replace, "old new count", 2 }, { "rfind", m_rfind, "sub start end", 1 }, { "rindex", m_rindex, "sub start end", 1 },
-    { "rjust", m_rjust, "width fillchar", 1 }, { "rpartition", m_rpartition, "sep", 1 }, { "rsplit", m_rsplit, "sep maxsplit", 0 },
-    { "rstrip", m_rstrip, "chars", 0 }, { "split", m_split, "sep maxsplit", 0 }, { "splitlines", m_splitlines, "keepends", 0 },
-    { "startswith", m_startswith, "prefix start end", 1 }, { "strip", m_strip, "chars", 0 }, { "swapcase", m_swapcase, "", 0 },
-    { "title", m_title, "", 0 }, { "upper", m_upper, "", 0 }, { "zfill", m_zfill, "width", 1 }, { NULL, NULL, NULL, 0 } };
+    { "capitalize", m_capitalize, "", 0 }, { "casefold", m_lower, "", 0 }, { "count", m_count, "sub start end /", 1 },
+    { "endswith", m_endswith, "suffix start end /", 1 }, { "find", m_find, "sub start end /", 1 },
+    { "format", m_format, NULL, 0 }, { "index", m_index, "sub start end /", 1 }, { "isalnum", m_isalnum, "", 0 },
+    { "isalpha", m_isalpha, "", 0 }, { "isascii", m_isascii, "", 0 }, { "isdecimal", m_isdigit, "", 0 },
+    { "isdigit", m_isdigit, "", 0 }, { "islower", m_islower, "", 0 }, { "isnumeric", m_isnumeric, "", 0 },
+    { "isspace", m_isspace, "", 0 }, { "isupper", m_isupper, "", 0 }, { "join", m_join, "iterable /", 1 },
+    { "ljust", m_ljust, "width fillchar /", 1 }, { "lower", m_lower, "", 0 }, { "lstrip", m_lstrip, "chars /", 0 },
+    { "partition", m_partition, "sep /", 1 }, { "removeprefix", m_removeprefix, "prefix /", 1 },
+    { "removesuffix", m_removesuffix, "suffix /", 1 }, { "replace", m_replace, "old new count /", 2 },
+    { "rfind", m_rfind, "sub start end /", 1 }, { "rindex", m_rindex, "sub start end /", 1 },
+    { "rjust", m_rjust, "width fillchar /", 1 }, { "rpartition", m_rpartition, "sep /", 1 },
+    { "rsplit", m_rsplit, "sep maxsplit", 0 }, { "rstrip", m_rstrip, "chars /", 0 },
+    { "split", m_split, "sep maxsplit", 0 }, { "splitlines", m_splitlines, "keepends", 0 },
+    { "startswith", m_startswith, "prefix start end /", 1 }, { "strip", m_strip, "chars /", 0 },
+    { "swapcase", m_swapcase, "", 0 }, { "title", m_title, "", 0 }, { "upper", m_upper, "", 0 },
+    { "zfill", m_zfill, "width /", 1 }, { NULL, NULL, NULL, 0 } };
 
 /* ---- dictionaries */
 
@@ -326,7 +337,8 @@ METHOD(m_get)
 
 METHOD(m_copy) { UNUSED; return *out = self, true; } /* nothing can change it, so it is its own copy */
 
-const qn_jrow qn_jmethods_dict[] = { { "copy", m_copy, "", 0 }, { "get", m_get, "key default", 1 }, { "items", m_items, "", 0 },
+const qn_jrow qn_jmethods_dict[] = {
+    { "copy", m_copy, "", 0 }, { "get", m_get, "key default /", 1 }, { "items", m_items, "", 0 },
     { "keys", m_keys, "", 0 }, { "values", m_values, "", 0 }, { NULL, NULL, NULL, 0 } };
 
 /* ---- lists and tuples */
@@ -355,8 +367,9 @@ METHOD(m_list_index)
     return qn_jx_fail(x, "the value is not in the list");
 }
 
-const qn_jrow qn_jmethods_list[] = { { "copy", m_copy, "", 0 }, { "count", m_list_count, "value", 1 },
-    { "index", m_list_index, "value", 1 }, { NULL, NULL, NULL, 0 } };
+const qn_jrow qn_jmethods_list[] = {
+    { "copy", m_copy, "", 0 }, { "count", m_list_count, "value /", 1 }, { "index", m_list_index, "value /", 1 },
+    { NULL, NULL, NULL, 0 } };
 
 /* ---- loop */
 
@@ -382,4 +395,5 @@ METHOD(m_changed)
     return true;
 }
 
-const qn_jrow qn_jmethods_loop[] = { { "changed", m_changed, NULL, 0 }, { "cycle", m_cycle, NULL, 0 }, { NULL, NULL, NULL, 0 } };
+const qn_jrow qn_jmethods_loop[] = {
+    { "changed", m_changed, NULL, 0 }, { "cycle", m_cycle, NULL, 0 }, { NULL, NULL, NULL, 0 } };

@@ -93,7 +93,8 @@ bool qn_jx_concat(qn_jx *x, qn_jstr a, qn_jstr b, qn_jv *out)
     qn_jbuild *c = &x->cat;
     if (!b.n) return qn_jv_str(x, a, out);
     if (!a.n) return qn_jv_str(x, b, out);
-    if (c->n && a.n <= c->n && a.p + a.n == c->p + c->n && c->cap - c->n >= b.n && (!a.marks || a.marks + a.n == c->marks + c->n)) {
+    if (c->n && a.n <= c->n && a.p + a.n == c->p + c->n && c->cap - c->n >= b.n &&
+        (!a.marks || a.marks + a.n == c->marks + c->n)) {
         const size_t from = c->n - a.n;
         if (!qn_jbuild_put(x, c, b)) return false;
         return qn_jv_str(x, (qn_jstr){ c->p + from, c->any ? c->marks + from : NULL, a.n + b.n }, out);
@@ -120,7 +121,8 @@ static bool repeat(qn_jx *x, qn_jv v, i64 times, qn_jv *out)
     if (times < 0) times = 0;
     if (v.type == JT_str) {
         qn_jbuild text = { 0 };
-        if (times > (i64)QN_TEMPLATE_OUTPUT && v.s->n) return qn_jx_fail(x, "a text of more than %u MiB", QN_TEMPLATE_OUTPUT >> 20);
+        if (times > (i64)QN_TEMPLATE_OUTPUT && v.s->n)
+            return qn_jx_fail(x, "a text of more than %u MiB", QN_TEMPLATE_OUTPUT >> 20);
         for (i64 i = 0; i < times && v.s->n; i++)
             if (!qn_jbuild_put(x, &text, *v.s)) return false;
         return qn_jbuild_value(x, &text, out);

@@ -88,7 +88,8 @@ static const char *show(const qn_jtok *t, char out[80])
 bool qn_jparse_unexpected(qn_jparse *p, const char *wanted)
 {
     char what[80];
-    return qn_jparse_fail(p, p->cur.pos, "unexpected %s%s%s", show(&p->cur, what), wanted ? ", expected " : "", wanted ? wanted : "");
+    return qn_jparse_fail(p, p->cur.pos, "unexpected %s%s%s", show(&p->cur, what), wanted ? ", expected " : "",
+                          wanted ? wanted : "");
 }
 
 bool qn_jparse_expect_op(qn_jparse *p, u16 op)
@@ -183,7 +184,8 @@ qn_jnode *qn_jparse_primary(qn_jparse *p)
 
 static bool starts_expr(const qn_jparse *p)
 {
-    if (p->cur.type == JK_op) return p->cur.op == '(' || p->cur.op == '[' || p->cur.op == '{' || p->cur.op == '-' || p->cur.op == '+';
+    if (p->cur.type == JK_op)
+        return p->cur.op == '(' || p->cur.op == '[' || p->cur.op == '{' || p->cur.op == '-' || p->cur.op == '+';
     return p->cur.type == JK_name || p->cur.type == JK_string || p->cur.type == JK_int || p->cur.type == JK_float;
 }
 
@@ -500,7 +502,9 @@ qn_jnode *qn_jparse_expr(qn_jparse *p)
             if (!qn_jparse_enter(p, 1) || !qn_jparse_advance(p) || !(cond->c = qn_jparse_expr(p))) return NULL;
             p->depth--;
         }
-        if (!qn_jparse_raise(p, cond, cond->a) || !qn_jparse_raise(p, cond, cond->b) || !qn_jparse_raise(p, cond, cond->c)) return NULL;
+        if (!qn_jparse_raise(p, cond, cond->a) || !qn_jparse_raise(p, cond, cond->b) ||
+            !qn_jparse_raise(p, cond, cond->c))
+            return NULL;
         n = cond;
     }
     return n;

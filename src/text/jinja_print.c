@@ -28,7 +28,8 @@ int qn_jfloat_text(double f, char out[40])
     char *o = out;
     if (signbit(f)) *o++ = '-';
     if (power < -4 || power >= 16) {
-        o += snprintf(o, 38, "%c%s%s%s%c%02d", digits[0], n > 1 ? "." : "", digits + 1, "e", power < 0 ? '-' : '+', abs(power));
+        o += snprintf(o, 38, "%c%s%s%s%c%02d", digits[0], n > 1 ? "." : "", digits + 1, "e", power < 0 ? '-' : '+',
+                      abs(power));
     } else if (power < 0) {
         o += snprintf(o, 38, "0.%.*s%s", -power - 1, "0000", digits);
     } else {
@@ -67,9 +68,13 @@ static bool repr_str(qn_jx *x, qn_jbuild *b, qn_jstr s, bool frame_marked)
         int n = 0;
         len = qn_jchar(s.p + at, s.n - at, &cp);
         if (cp == (u32)quote || cp == '\\') n = snprintf(esc, sizeof esc, "\\%c", (char)cp);
-        else if (cp == '\n' || cp == '\r' || cp == '\t') n = snprintf(esc, sizeof esc, "\\%c", cp == '\n' ? 'n' : cp == '\r' ? 'r' : 't');
-        else if (!printable(cp)) n = snprintf(esc, sizeof esc, cp < 256 ? "\\x%02x" : cp < 65536 ? "\\u%04x" : "\\U%08x", cp);
-        if (n ? !qn_jbuild_bytes(x, b, esc, (size_t)n, is_marked(s, at)) : !qn_jbuild_put(x, b, qn_jstr_part(s, at, at + len))) return false;
+        else if (cp == '\n' || cp == '\r' || cp == '\t')
+            n = snprintf(esc, sizeof esc, "\\%c", cp == '\n' ? 'n' : cp == '\r' ? 'r' : 't');
+        else if (!printable(cp))
+            n = snprintf(esc, sizeof esc, cp < 256 ? "\\x%02x" : cp < 65536 ? "\\u%04x" : "\\U%08x", cp);
+        if (n ? !qn_jbuild_bytes(x, b, esc, (size_t)n, is_marked(s, at))
+              : !qn_jbuild_put(x, b, qn_jstr_part(s, at, at + len)))
+            return false;
     }
     return qn_jbuild_bytes(x, b, &quote, 1, frame_marked);
 }
@@ -195,7 +200,8 @@ static bool json_newline(json_state *s, bool marked)
     if (!s->how->pretty) return true;
     if (!put(s->x, s->b, "\n", marked)) return false;
     for (int i = 0; i < s->depth; i++)
-        if (!qn_jbuild_bytes(s->x, s->b, s->how->indent.p, s->how->indent.n, marked || qn_jstr_marked(s->how->indent))) return false;
+        if (!qn_jbuild_bytes(s->x, s->b, s->how->indent.p, s->how->indent.n, marked || qn_jstr_marked(s->how->indent)))
+            return false;
     return true;
 }
 
@@ -265,7 +271,8 @@ static bool json_scalar(json_state *s, qn_jv v)
 {
     if (v.type == JT_none) return put(s->x, s->b, "null", v.marked);
     if (v.type == JT_bool) return put(s->x, s->b, v.b ? "true" : "false", v.marked);
-    if (v.type == JT_float && !isfinite(v.f)) return put(s->x, s->b, isnan(v.f) ? "NaN" : v.f < 0 ? "-Infinity" : "Infinity", v.marked);
+    if (v.type == JT_float && !isfinite(v.f))
+        return put(s->x, s->b, isnan(v.f) ? "NaN" : v.f < 0 ? "-Infinity" : "Infinity", v.marked);
     if (v.type == JT_int || v.type == JT_float || v.type == JT_big) return qn_jv_repr(s->x, s->b, v);
     return qn_jx_fail(s->x, "tojson: an object of type %s is not JSON serializable", qn_jv_type_name(v));
 }

@@ -1,5 +1,5 @@
-/* jinja_stmt.c - statements of a template into nodes: bodies, loops, branches, assignments, macros. Which statements exist is
- * the table at the end. Expressions are in jinja_parse.c. */
+/* jinja_stmt.c - statements of a template into nodes: bodies, loops, branches, assignments, macros. Which statements
+ * exist is the table at the end. Expressions are in jinja_parse.c. */
 #include "text/jinja.h"
 
 #include <string.h>
@@ -267,9 +267,9 @@ static qn_jnode *parse_jump(qn_jparse *p)
 static qn_jnode *parse_statement(qn_jparse *p)
 {
     static const struct { const char *name; qn_jnode *(*parse)(qn_jparse *p); } statements[] = {
-        { "for", parse_for }, { "if", parse_if }, { "set", parse_set }, { "macro", parse_macro }, { "call", parse_call_block },
-        { "filter", parse_filter_block }, { "with", parse_with }, { "generation", parse_generation }, { "break", parse_jump },
-        { "continue", parse_jump } };
+        { "for", parse_for }, { "if", parse_if }, { "set", parse_set }, { "macro", parse_macro },
+        { "call", parse_call_block }, { "filter", parse_filter_block }, { "with", parse_with },
+        { "generation", parse_generation }, { "break", parse_jump }, { "continue", parse_jump } };
     for (size_t i = 0; i < QN_COUNT(statements); i++)
         if (qn_jparse_is_name(p, statements[i].name)) return statements[i].parse(p);
     if (p->cur.type != JK_name) qn_jparse_unexpected(p, "the name of a tag");
@@ -306,7 +306,7 @@ static bool at_end(const qn_jparse *p, const char *const *ends)
     return false;
 }
 
-/* JN_body: a list of statements in a. Stops at a block with one of `ends`, before it; without ends at the end of the source. */
+/* JN_body: a list of statements in a. Stops before a block with one of `ends`; without ends at the end of the source. */
 static qn_jnode *parse_body(qn_jparse *p, const char *const *ends)
 {
     qn_jnode *n = qn_jparse_node(p, JN_body, p->cur.pos);

@@ -125,7 +125,10 @@ bool qn_jchar_space(u32 cp)
            cp == 0x202F || cp == 0x205F || cp == 0x3000;
 }
 
-bool qn_jchar_line(u32 cp) { return (cp >= 10 && cp <= 13) || (cp >= 0x1c && cp <= 0x1e) || cp == 0x85 || cp == 0x2028 || cp == 0x2029; }
+bool qn_jchar_line(u32 cp)
+{
+    return (cp >= 10 && cp <= 13) || (cp >= 0x1c && cp <= 0x1e) || cp == 0x85 || cp == 0x2028 || cp == 0x2029;
+}
 
 /* ---- parts */
 
@@ -145,8 +148,11 @@ qn_jstr qn_jstr_strip(qn_jstr s, const qn_jstr *chars, int sides)
 {
     size_t from = 0, to = s.n, len;
     u32 cp;
-    while ((sides & QN_JSTRIP_LEFT) && from < to && (len = qn_jchar(s.p + from, to - from, &cp), to_strip(cp, chars))) from += len;
-    while ((sides & QN_JSTRIP_RIGHT) && to > from && (len = qn_jchar_before(s.p + from, to - from, &cp), to_strip(cp, chars))) to -= len;
+    while ((sides & QN_JSTRIP_LEFT) && from < to && (len = qn_jchar(s.p + from, to - from, &cp), to_strip(cp, chars)))
+        from += len;
+    while ((sides & QN_JSTRIP_RIGHT) && to > from &&
+           (len = qn_jchar_before(s.p + from, to - from, &cp), to_strip(cp, chars)))
+        to -= len;
     return qn_jstr_part(s, from, to);
 }
 
@@ -181,7 +187,7 @@ static bool split_space(qn_jx *x, qn_jstr s, i64 most, qn_jv *list, size_t *cap)
     while (s.n) {
         size_t end = 0, len;
         u32 cp;
-        if (most-- == 0) return push_part(x, list, cap, qn_jstr_strip(s, NULL, QN_JSTRIP_RIGHT));
+        if (most-- == 0) return push_part(x, list, cap, s);
         while (end < s.n && (len = qn_jchar(s.p + end, s.n - end, &cp), !qn_jchar_space(cp))) end += len;
         if (!push_part(x, list, cap, qn_jstr_part(s, 0, end))) return false;
         s = qn_jstr_strip(qn_jstr_part(s, end, s.n), NULL, QN_JSTRIP_LEFT);
@@ -196,7 +202,7 @@ static bool rsplit_space(qn_jx *x, qn_jstr s, i64 most, qn_jv *list, size_t *cap
         size_t from = s.n, len;
         u32 cp;
         if (most-- == 0) {
-            if (!push_part(x, list, cap, qn_jstr_strip(s, NULL, QN_JSTRIP_LEFT))) return false;
+            if (!push_part(x, list, cap, s)) return false;
             break;
         }
         while (from > 0 && (len = qn_jchar_before(s.p, from, &cp), !qn_jchar_space(cp))) from -= len;
@@ -254,7 +260,8 @@ bool qn_jstr_replace(qn_jx *x, qn_jstr s, qn_jstr old, qn_jstr with, i64 most, q
     if (!qn_jx_step(x, s.n / 256)) return false;
     if (old.n) {
         for (; most != 0 && (hit = qn_jstr_find(s, old, at)) != (size_t)-1; most--, at = hit + old.n)
-            if (!qn_jx_step(x, 1) || !qn_jbuild_put(x, &b, qn_jstr_part(s, at, hit)) || !qn_jbuild_put(x, &b, with)) return false;
+            if (!qn_jx_step(x, 1) || !qn_jbuild_put(x, &b, qn_jstr_part(s, at, hit)) || !qn_jbuild_put(x, &b, with))
+                return false;
         if (!at) return qn_jv_str(x, s, out);
     } else {
         for (; most != 0; most--) {
@@ -291,8 +298,9 @@ static int direction(qn_jcase how, u32 cp, u32 before, bool first)
     case JC_capitalize: return first ? 1 : -1;
     case JC_swap: return utf8proc_category((utf8proc_int32_t)cp) == UTF8PROC_CATEGORY_LU ? -1 : 1;
     case JC_title: return is_cased(before) ? -1 : 1;
-    default: return first || qn_jchar_space(before) || strchr("-({[<", before < 128 ? (int)before : 'x') ? 1 : -1; /* the title filter */
+    default: break; /* the title filter */
     }
+    return first || qn_jchar_space(before) || strchr("-({[<", before < 128 ? (int)before : 'x') ? 1 : -1;
 }
 
 bool qn_jstr_case(qn_jx *x, qn_jstr s, qn_jcase how, qn_jv *out)
@@ -306,9 +314,12 @@ bool qn_jstr_case(qn_jx *x, qn_jstr s, qn_jcase how, qn_jv *out)
         const bool marked = qn_jstr_marked(qn_jstr_part(s, at, at + len));
         const int up = direction(how, cp, before, at == 0);
         const utf8proc_int32_t c = (utf8proc_int32_t)cp;
-        const u32 to = (u32)(up < 0 ? utf8proc_tolower(c) : how == JC_upper || how == JC_swap ? utf8proc_toupper(c) : utf8proc_totitle(c));
+        const u32 to = (u32)(up < 0                              ? utf8proc_tolower(c)
+                             : how == JC_upper || how == JC_swap ? utf8proc_toupper(c)
+                                                                 : utf8proc_totitle(c));
         bool ok;
-        if (up > 0 && cp == 0xDF) ok = qn_jbuild_bytes(x, &b, how == JC_upper || how == JC_swap ? "SS" : "Ss", 2, marked); /* German sharp s */
+        if (up > 0 && cp == 0xDF)
+            ok = qn_jbuild_bytes(x, &b, how == JC_upper || how == JC_swap ? "SS" : "Ss", 2, marked); /* sharp s */
         else if (to == cp) ok = qn_jbuild_put(x, &b, qn_jstr_part(s, at, at + len)); /* broken bytes stay as they are */
         else ok = put_char(x, &b, to, marked);
         if (!ok) return false;

@@ -24,13 +24,14 @@ TEST(t_escaped) { ANSWER(false); }
 /* jinja2 asks for a length and for items: a mapping and an undefined value pass too. */
 TEST(t_sequence)
 {
-    ANSWER(self.type == JT_str || qn_jv_is_seq(self) || self.type == JT_dict || self.type == JT_range || self.type == JT_undef);
+    ANSWER(self.type == JT_str || qn_jv_is_seq(self) || self.type == JT_dict || self.type == JT_range ||
+           self.type == JT_undef);
 }
 
 TEST(t_iterable)
 {
-    ANSWER(self.type == JT_str || qn_jv_is_seq(self) || self.type == JT_dict || self.type == JT_range || self.type == JT_undef ||
-           self.type == JT_gen || self.type == JT_view || self.type == JT_loop);
+    ANSWER(self.type == JT_str || qn_jv_is_seq(self) || self.type == JT_dict || self.type == JT_range ||
+           self.type == JT_undef || self.type == JT_gen || self.type == JT_view || self.type == JT_loop);
 }
 
 TEST(t_callable) { ANSWER(self.type >= JT_func || self.type == JT_undef); }
@@ -96,13 +97,15 @@ TEST(t_test) { ANSWER(self.type == JT_str && qn_jrow_find(qn_jtests, *self.s)); 
 
 const qn_jrow qn_jtests[] = {
     { "!=", t_ne, "other", 1 }, { "<", t_lt, "other", 1 }, { "<=", t_le, "other", 1 }, { "==", t_eq, "other", 1 },
-    { ">", t_gt, "other", 1 }, { ">=", t_ge, "other", 1 }, { "boolean", t_boolean, "", 0 }, { "callable", t_callable, "", 0 },
-    { "defined", t_defined, "", 0 }, { "divisibleby", t_divisibleby, "num", 1 }, { "eq", t_eq, "other", 1 },
-    { "equalto", t_eq, "other", 1 }, { "escaped", t_escaped, "", 0 }, { "even", t_even, "", 0 }, { "false", t_false, "", 0 },
-    { "filter", t_filter, "", 0 }, { "float", t_float, "", 0 }, { "ge", t_ge, "other", 1 }, { "greaterthan", t_gt, "other", 1 },
-    { "gt", t_gt, "other", 1 }, { "in", t_in, "seq", 1 }, { "integer", t_integer, "", 0 }, { "iterable", t_iterable, "", 0 },
-    { "le", t_le, "other", 1 }, { "lessthan", t_lt, "other", 1 }, { "lower", t_lower, "", 0 }, { "lt", t_lt, "other", 1 },
-    { "mapping", t_mapping, "", 0 }, { "ne", t_ne, "other", 1 }, { "none", t_none, "", 0 }, { "number", t_number, "", 0 },
-    { "odd", t_odd, "", 0 }, { "sameas", t_sameas, "other", 1 }, { "sequence", t_sequence, "", 0 }, { "string", t_string, "", 0 },
-    { "test", t_test, "", 0 }, { "true", t_true, "", 0 }, { "undefined", t_undefined, "", 0 }, { "upper", t_upper, "", 0 },
-    { NULL, NULL, NULL, 0 } };
+    { ">", t_gt, "other", 1 }, { ">=", t_ge, "other", 1 }, { "boolean", t_boolean, "", 0 },
+    { "callable", t_callable, "", 0 }, { "defined", t_defined, "", 0 }, { "divisibleby", t_divisibleby, "num", 1 },
+    { "eq", t_eq, "other", 1 }, { "equalto", t_eq, "other", 1 }, { "escaped", t_escaped, "", 0 },
+    { "even", t_even, "", 0 }, { "false", t_false, "", 0 }, { "filter", t_filter, "", 0 },
+    { "float", t_float, "", 0 }, { "ge", t_ge, "other", 1 }, { "greaterthan", t_gt, "other", 1 },
+    { "gt", t_gt, "other", 1 }, { "in", t_in, "seq", 1 }, { "integer", t_integer, "", 0 },
+    { "iterable", t_iterable, "", 0 }, { "le", t_le, "other", 1 }, { "lessthan", t_lt, "other", 1 },
+    { "lower", t_lower, "", 0 }, { "lt", t_lt, "other", 1 }, { "mapping", t_mapping, "", 0 },
+    { "ne", t_ne, "other", 1 }, { "none", t_none, "", 0 }, { "number", t_number, "", 0 }, { "odd", t_odd, "", 0 },
+    { "sameas", t_sameas, "other", 1 }, { "sequence", t_sequence, "", 0 }, { "string", t_string, "", 0 },
+    { "test", t_test, "", 0 }, { "true", t_true, "", 0 }, { "undefined", t_undefined, "", 0 },
+    { "upper", t_upper, "", 0 }, { NULL, NULL, NULL, 0 } };

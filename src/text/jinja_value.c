@@ -12,10 +12,13 @@
 
 const char *qn_jv_type_name(qn_jv v)
 {
-    static const char *const names[] = { [JT_missing] = "Undefined", [JT_undef] = "Undefined", [JT_none] = "None", [JT_bool] = "bool",
-        [JT_int] = "int", [JT_float] = "float", [JT_big] = "int", [JT_str] = "str", [JT_list] = "list", [JT_tuple] = "tuple",
-        [JT_gen] = "generator", [JT_view] = "dict view", [JT_range] = "range", [JT_dict] = "dict", [JT_ns] = "Namespace",
-        [JT_func] = "function", [JT_method] = "method", [JT_macro] = "Macro", [JT_loop] = "LoopContext" };
+    static const char *const names[] = {
+        [JT_missing] = "Undefined", [JT_undef] = "Undefined", [JT_none] = "None",       [JT_bool] = "bool",
+        [JT_int] = "int",           [JT_float] = "float",     [JT_big] = "int",         [JT_str] = "str",
+        [JT_list] = "list",         [JT_tuple] = "tuple",     [JT_gen] = "generator",   [JT_view] = "dict view",
+        [JT_range] = "range",       [JT_dict] = "dict",       [JT_ns] = "Namespace",    [JT_func] = "function",
+        [JT_method] = "method",     [JT_macro] = "Macro",     [JT_loop] = "LoopContext"
+    };
     return names[v.type];
 }
 
@@ -281,7 +284,9 @@ static bool equal(qn_jx *x, qn_jv a, qn_jv b, bool *out)
     case JT_list:
     case JT_tuple: return equal_lists(x, a.l, b.l, out);
     case JT_dict: return equal_dicts(x, a.d, b.d, out);
-    case JT_range: *out = a.r->n == b.r->n && (!a.r->n || (a.r->start == b.r->start && (a.r->n == 1 || a.r->step == b.r->step))); return true;
+    case JT_range:
+        *out = a.r->n == b.r->n && (!a.r->n || (a.r->start == b.r->start && (a.r->n == 1 || a.r->step == b.r->step)));
+        return true;
     case JT_method: *out = a.m->row == b.m->row; return true;
     default: *out = a.l == b.l; return true; /* identity: every kind left is a pointer */
     }
@@ -332,7 +337,8 @@ bool qn_jv_contains(qn_jx *x, qn_jv box, qn_jv v, bool *out)
     *out = false;
     if (box.type == JT_str) {
         if (v.type == JT_undef) return qn_jx_fail(x, "'in <string>' needs a string, not an undefined value");
-        if (v.type != JT_str) return qn_jx_fail(x, "'in <string>' needs a string, not a value of type %s", qn_jv_type_name(v));
+        if (v.type != JT_str)
+            return qn_jx_fail(x, "'in <string>' needs a string, not a value of type %s", qn_jv_type_name(v));
         *out = qn_jstr_find(*box.s, *v.s, 0) != (size_t)-1;
         return qn_jx_step(x, box.s->n / 256);
     }

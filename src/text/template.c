@@ -15,7 +15,7 @@ bool qn_jfail_at(const qn_template *t, size_t pos, int code, qn_err *e, const ch
         line++;
         start = i + 1;
     }
-    return qn_fail(e, code, "template %s, line %zu, column %zu: %s", t->name, line, pos - start + 1, what);
+    return qn_fail(e, code, "%s, line %zu, column %zu: %s", t->name, line, pos - start + 1, what);
 }
 
 u32 qn_jname_put(qn_template *t, const char *p, size_t n, qn_err *e)
@@ -66,12 +66,12 @@ qn_template *qn_template_open(const char *src, size_t n, const char *name, qn_er
 {
     *e = (qn_err){ 0 };
     if (n > QN_TEMPLATE_SOURCE) {
-        qn_fail(e, QN_EFORMAT, "template %s: %zu bytes, the limit is %u", name, n, QN_TEMPLATE_SOURCE);
+        qn_fail(e, QN_EFORMAT, "%s: %zu bytes, the limit is %u", name, n, QN_TEMPLATE_SOURCE);
         return NULL;
     }
     qn_template *t = qn_new(sizeof *t, e);
-    if (t && (t->name = qn_arena_strndup(&t->mem, name, strlen(name), e)) && copy_source(t, src, n, e) && intern_specials(t, e) &&
-        (t->root = qn_jparse_template(t, e)))
+    if (t && (t->name = qn_arena_strndup(&t->mem, name, strlen(name), e)) && copy_source(t, src, n, e) &&
+        intern_specials(t, e) && (t->root = qn_jparse_template(t, e)))
         return t;
     qn_template_close(t);
     return NULL;
@@ -106,8 +106,8 @@ static bool hand_over(const qn_jbuild *b, qn_buf *out, qn_buf *marks, qn_err *e)
     return true;
 }
 
-bool qn_template_render(const qn_template *t, const qn_template_var *vars, size_t n_vars, i64 now, qn_buf *out, qn_buf *marks,
-                        qn_err *e)
+bool qn_template_render(const qn_template *t, const qn_template_var *vars, size_t n_vars, i64 now, qn_buf *out,
+                        qn_buf *marks, qn_err *e)
 {
     qn_jbuild text = { 0 };
     qn_jframe top = { 0 };
