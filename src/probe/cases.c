@@ -61,7 +61,10 @@ static void raw_block(qn_case *c, const qn_dtype_info *t, u8 *b)
     float w[BLOCK_MOST];
     const bool huge = c->mood == MOOD_huge;
     for (int tries = 0; tries < 200; tries++) {
-        for (size_t i = 0; i < t->block_bytes; i++) b[i] = (u8)draw_int(c, 256);
+        for (size_t i = 0; i < t->block_bytes; i += 8) {
+            const u64 bits = qn_rng_at(c->seed, c->draws++);
+            memcpy(b + i, &bits, qn_minz(8, t->block_bytes - i));
+        }
         t->decode(b, w, (size_t)t->block);
         if (sane(w, t->block, huge ? 1e2 : 1e-5, huge ? 1e12 : 1e2)) return;
     }

@@ -11,9 +11,11 @@
 #include "kernel/op.h"
 
 #define PANEL 4            /* weight rows that share each load of x */
-#define CHUNK 256          /* columns decoded at a time: a multiple of every block */
-#define BLOCK 64           /* rows of x that share a decoded chunk; their accumulators stay in the L1 cache */
-#define TILE (LANES == 16 ? 4 : 2) /* rows of x in registers: PANEL * TILE accumulators of the 32 or 16 there are */
+#define CHUNK 1024         /* columns decoded at a time, a multiple of every block; at 256 the traffic of acc costs 8 % */
+#define BLOCK 64           /* rows of x that share a decoded chunk: with 32, 5 % slower */
+/* rows of x in registers: PANEL * TILE accumulators of the 32 or 16 there are; AVX2 with 2 is a quarter slower, SSE2 has no fma
+ * and needs a register for the product */
+#define TILE (LANES == 16 ? 4 : LANES == 8 ? 3 : 2)
 
 typedef void (*decode_fn)(const void *blocks, float *y, size_t n);
 
@@ -34,7 +36,7 @@ typedef struct chunk {
 
 INLINE void tile(const chunk *k, const float *x, size_t cols, vf (*acc)[PANEL], const int n)
 {
-    vf s[4][PANEL];
+    vf s[TILE][PANEL];
     UNROLL for (int j = 0; j < n; j++)
         UNROLL for (int r = 0; r < PANEL; r++) s[j][r] = acc[j][r];
     for (int i = 0; i < k->whole; i += LANES) {
