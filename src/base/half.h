@@ -6,6 +6,10 @@
 
 #include "base/types.h"
 
+#if defined(__F16C__)
+#include <immintrin.h>
+#endif
+
 static inline u32 qn_f32_bits(float f) { u32 u; memcpy(&u, &f, 4); return u; }
 static inline float qn_bits_f32(u32 u) { float f; memcpy(&f, &u, 4); return f; }
 
@@ -18,6 +22,11 @@ static inline u16 qn_f32_bf16(float f)
     return (u16)((u + 0x7FFFu + ((u >> 16) & 1)) >> 16);
 }
 
+/* Kernel folders for processors that convert by themselves use that: a block's scale is one instruction instead of eight. (A
+ * signalling NaN comes out quiet; everything else is the same.) */
+#if defined(__F16C__)
+static inline float qn_f16_f32(u16 h) { return _cvtsh_ss(h); }
+#else
 /* Shifting the 15 bits up to a float's place leaves an exponent that is 112 too small; the multiply mends it and, since
  * float denormals are exact, f16 denormals with it. Written without branches so that loops over it vectorise. */
 static inline float qn_f16_f32(u16 h)
@@ -26,6 +35,7 @@ static inline float qn_f16_f32(u16 h)
     const u32 mag = qn_f32_bits(qn_bits_f32((u32)(h & 0x7FFFu) << 13) * 0x1.0p+112f) | special;
     return qn_bits_f32(mag | (u32)(h & 0x8000u) << 16);
 }
+#endif
 
 static inline u16 qn_f32_f16(float f)
 {

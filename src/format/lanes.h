@@ -27,13 +27,21 @@ static inline qn_u8x16 qn_load16(const void *p)
     return v;
 }
 
-/* Bit i of two bytes gives lane i: 16 or 0. Each byte is repeated eight times and another bit of each copy kept. */
+/* Bit i of two bytes gives lane i: 16 or 0. */
+#if defined(__AVX512BW__) && defined(__AVX512VL__)
+static inline qn_u8x16 qn_fifth16(const u8 high[2])
+{
+    return (qn_u8x16)_mm_maskz_set1_epi8((__mmask16)(high[0] | high[1] << 8), 16);
+}
+#else
+/* Each byte is repeated eight times and another bit of each copy kept. */
 static inline qn_u8x16 qn_fifth16(const u8 high[2])
 {
     const qn_u64x2 copies = { high[0] * 0x0101010101010101u, high[1] * 0x0101010101010101u };
     const qn_u64x2 own = { 0x8040201008040201u, 0x8040201008040201u };
     return (qn_u8x16)((qn_u8x16)(copies & own) != 0) & 16;
 }
+#endif
 
 /* table[q], q below 16 */
 #if defined(__SSSE3__)
