@@ -32,9 +32,9 @@ static void put_types(qn_buf *b, const qn_cli *c, const char *json, size_t n)
     yyjson_obj_iter it = yyjson_obj_iter_with(types);
     while ((key = yyjson_obj_iter_next(&it))) {
         item = yyjson_obj_iter_get_val(key);
-        qn_buf_printf(&line, "%s%s %s in %lld tensors", line.n ? ", " : "", yyjson_get_str(key),
-                      qn_human_bytes(yyjson_get_uint(yyjson_obj_get(item, "bytes")), bytes),
-                      (long long)yyjson_get_sint(yyjson_obj_get(item, "tensors")));
+        const long long tensors = yyjson_get_sint(yyjson_obj_get(item, "tensors"));
+        qn_buf_printf(&line, "%s%s %s in %lld tensor%s", line.n ? ", " : "", yyjson_get_str(key),
+                      qn_human_bytes(yyjson_get_uint(yyjson_obj_get(item, "bytes")), bytes), tensors, tensors == 1 ? "" : "s");
     }
     if (line.n) put_line(b, c, "types", line.p);
     qn_buf_close(&line);
