@@ -13,6 +13,7 @@
 
 #define QUERIES 16
 #define HEAD_MOST 512      /* the model refuses larger heads */
+#define STRIDE (HEAD_MOST + 16) /* between tokens of a decoded page: a constant, and no two of them share a set of the cache */
 static_assert(QN_PAGE % LANES == 0, "scores of a page are whole vectors");
 
 typedef struct query {
@@ -30,7 +31,7 @@ typedef struct group {
     query q[QUERIES];
     _Alignas(64) float x[QUERIES * HEAD_MOST];    /* [n, d] queries, scaled */
     _Alignas(64) float acc[QUERIES * HEAD_MOST];  /* [n, d] sums of weighted values */
-    _Alignas(64) float page[QN_PAGE * HEAD_MOST]; /* [QN_PAGE, d] K, then V, of one page */
+    _Alignas(64) float page[QN_PAGE * STRIDE];    /* [QN_PAGE, d] K, then V, of one page */
 } group;
 
 static void join_group(group *g, int row, int head)
@@ -52,17 +53,18 @@ static void fetch(group *g, int page, int part)
     const size_t row_bytes = qn_kv_row_bytes(a->type, a->n_kv, a->d_head);
     const u8 *at = a->cache + (size_t)g->pages[page] * a->page_stride + (size_t)(part * QN_PAGE) * row_bytes +
                    qn_dtype_bytes(a->type, (size_t)g->kv * (size_t)a->d_head);
-    for (int t = 0; t < QN_PAGE; t++) g->decode(at + (size_t)t * row_bytes, g->page + t * g->d, (size_t)a->d_head);
+    for (int t = 0; t < QN_PAGE; t++) g->decode(at + (size_t)t * row_bytes, g->page + t * STRIDE, (size_t)a->d_head);
 }
 
 static void score(const float *x, const float *k, int d, float *s)
 {
     for (int t0 = 0; t0 < QN_PAGE; t0 += LANES) {
-        vf acc[LANES] = { 0 };
-        const float *row = k + t0 * d;
+        vf acc[LANES];
+        const float *row = k + t0 * STRIDE;
+        UNROLL for (int t = 0; t < LANES; t++) acc[t] = splat(0);
         for (int i = 0; i < d; i += LANES) {
             const vf v = load(x + i);
-            UNROLL for (int t = 0; t < LANES; t++) acc[t] = vfma(v, load(row + t * d + i), acc[t]);
+            UNROLL for (int t = 0; t < LANES; t++) acc[t] = vfma(v, load(row + t * STRIDE + i), acc[t]);
         }
         store(s + t0, sums(acc));
     }
@@ -90,20 +92,20 @@ static float weigh(query *q, int begin, int end)
     return keep;
 }
 
-INLINE void blend(float *acc, const float *v, int d, const float *p, int begin, int end, float keep, const int n)
+INLINE void blend(float *acc, const float *v, const float *p, int begin, int end, float keep, const int n)
 {
     vf s[4];
     UNROLL for (int j = 0; j < n; j++) s[j] = load(acc + j * LANES) * splat(keep);
     for (int t = begin; t < end; t++)
-        UNROLL for (int j = 0; j < n; j++) s[j] = vfma(splat(p[t]), load(v + t * d + j * LANES), s[j]);
+        UNROLL for (int j = 0; j < n; j++) s[j] = vfma(splat(p[t]), load(v + t * STRIDE + j * LANES), s[j]);
     UNROLL for (int j = 0; j < n; j++) store(acc + j * LANES, s[j]);
 }
 
 static void blend_page(float *acc, const float *v, int d, const query *q, int begin, int end, float keep)
 {
     int i = 0;
-    for (; i + 4 * LANES <= d; i += 4 * LANES) blend(acc + i, v + i, d, q->p, begin, end, keep, 4);
-    for (; i < d; i += LANES) blend(acc + i, v + i, d, q->p, begin, end, keep, 1);
+    for (; i + 4 * LANES <= d; i += 4 * LANES) blend(acc + i, v + i, q->p, begin, end, keep, 4);
+    for (; i < d; i += LANES) blend(acc + i, v + i, q->p, begin, end, keep, 1);
 }
 
 /* Tokens of a page that a query sees, counted within the page; none: begin >= end */
@@ -158,7 +160,7 @@ static void attend(const qn_attend *a, qn_lane lane, void (*decode)(const void *
     g.decode = decode;
     g.n = 0;
     g.d = (a->d_head + LANES - 1) / LANES * LANES;
-    memset(g.page, 0, (size_t)(QN_PAGE * g.d) * sizeof *g.page);
+    if (g.d > a->d_head) memset(g.page, 0, sizeof g.page);
     for (int i = lane_begin(all, lane), end = lane_end(all, lane); i < end; i++) {
         const int kv = i / (a->n * per_kv), row = i % (a->n * per_kv) / per_kv, head = kv * per_kv + i % per_kv;
         const i32 *pages = a->at->pages + a->at->first[row];
