@@ -25,27 +25,37 @@ static inline u32 turn(u32 x, int n) { return x >> n | x << (32 - n); }
 
 static inline u32 load(const u8 *p) { return (u32)p[0] << 24 | (u32)p[1] << 16 | (u32)p[2] << 8 | p[3]; }
 
+/* One round; the caller renames the eight words instead of moving them. kw: this round's constant plus its word. */
+static inline void stir(u32 a, u32 b, u32 c, u32 *d, u32 e, u32 f, u32 g, u32 *h, u32 kw)
+{
+    const u32 s1 = turn(e, 6) ^ turn(e, 11) ^ turn(e, 25), s0 = turn(a, 2) ^ turn(a, 13) ^ turn(a, 22);
+    const u32 t = *h + s1 + (g ^ (e & (f ^ g))) + kw;
+    *d += t;
+    *h = t + s0 + ((a & b) | (c & (a | b)));
+}
+
 static void mix(u32 h[8], const u8 *block)
 {
-    u32 w[64], v[8];
+    u32 w[64];
     for (int i = 0; i < 16; i++) w[i] = load(block + 4 * i);
     for (int i = 16; i < 64; i++) {
         const u32 s0 = turn(w[i - 15], 7) ^ turn(w[i - 15], 18) ^ w[i - 15] >> 3;
         const u32 s1 = turn(w[i - 2], 17) ^ turn(w[i - 2], 19) ^ w[i - 2] >> 10;
         w[i] = w[i - 16] + s0 + w[i - 7] + s1;
     }
-    memcpy(v, h, sizeof v);
-    for (int i = 0; i < 64; i++) {
-        const u32 s1 = turn(v[4], 6) ^ turn(v[4], 11) ^ turn(v[4], 25);
-        const u32 choice = (v[4] & v[5]) ^ (~v[4] & v[6]);
-        const u32 t1 = v[7] + s1 + choice + K[i] + w[i];
-        const u32 s0 = turn(v[0], 2) ^ turn(v[0], 13) ^ turn(v[0], 22);
-        const u32 t2 = s0 + ((v[0] & v[1]) ^ (v[0] & v[2]) ^ (v[1] & v[2]));
-        memmove(v + 1, v, 7 * sizeof v[0]);
-        v[4] += t1;
-        v[0] = t1 + t2;
+    u32 s = h[0], t = h[1], u = h[2], v = h[3], x = h[4], y = h[5], z = h[6], q = h[7];
+    for (int i = 0; i < 64; i += 8) {
+        stir(s, t, u, &v, x, y, z, &q, K[i] + w[i]);
+        stir(q, s, t, &u, v, x, y, &z, K[i + 1] + w[i + 1]);
+        stir(z, q, s, &t, u, v, x, &y, K[i + 2] + w[i + 2]);
+        stir(y, z, q, &s, t, u, v, &x, K[i + 3] + w[i + 3]);
+        stir(x, y, z, &q, s, t, u, &v, K[i + 4] + w[i + 4]);
+        stir(v, x, y, &z, q, s, t, &u, K[i + 5] + w[i + 5]);
+        stir(u, v, x, &y, z, q, s, &t, K[i + 6] + w[i + 6]);
+        stir(t, u, v, &x, y, z, q, &s, K[i + 7] + w[i + 7]);
     }
-    for (int i = 0; i < 8; i++) h[i] += v[i];
+    const u32 add[8] = { s, t, u, v, x, y, z, q };
+    for (int i = 0; i < 8; i++) h[i] += add[i];
 }
 
 void qn_sha256_begin(qn_sha256 *s)

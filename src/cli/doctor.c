@@ -90,7 +90,7 @@ static void look_at_figures(findings *f)
     if (spread(&c->flops) > worst) worst = spread(&c->flops);
     const double tail = c->read_huge.p50 > 0 ? c->read_huge.p50 / c->read_huge.min : 1;
     if (worst > 0.05 || tail > 2)
-        advise(f, "The machine is noisy: a median is known to %.0f %%, and a single read took up to %.1f times as long.",
+        advise(f, "The machine is noisy: the medians may be off by %.0f %%, and single reads took up to %.1f times as long.",
                100 * worst, tail);
     if (c->huge_share > 0.5 && c->read_huge.p50 > 1.1 * c->read_small.p50)
         advise(f, "Huge pages read %.0f %% faster than pages of 4 KiB: quern asks for them wherever it copies weights.",

