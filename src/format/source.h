@@ -12,7 +12,8 @@
 
 /* GGUF's own numbers for value types */
 typedef enum qn_kind {
-    KIND_u8, KIND_i8, KIND_u16, KIND_i16, KIND_u32, KIND_i32, KIND_f32, KIND_bool, KIND_str, KIND_array, KIND_u64, KIND_i64, KIND_f64,
+    KIND_u8, KIND_i8, KIND_u16, KIND_i16, KIND_u32, KIND_i32, KIND_f32, KIND_bool, KIND_str, KIND_array, KIND_u64,
+    KIND_i64, KIND_f64,
     N_KINDS
 } qn_kind;
 
@@ -78,6 +79,7 @@ bool qn_source_put_str(qn_source *s, const char *key, const char *p, size_t n, q
 /* Arrays are borrowed, not copied: they must live as long as s (put them in its arena). */
 bool qn_source_put_array(qn_source *s, const char *key, qn_kind item, const void *data, size_t n, qn_err *e);
 bool qn_source_put_strs(qn_source *s, const char *key, const qn_str *strs, size_t n, qn_err *e);
-bool qn_source_put_tensor(qn_source *s, const qn_tensor *t, qn_err *e);      /* name is copied, data borrowed; a name that is there is an error */
+/* The name is copied, data is borrowed; a name that is there is an error. */
+bool qn_source_put_tensor(qn_source *s, const qn_tensor *t, qn_err *e);
 
 #endif

@@ -105,7 +105,11 @@ static bool read_beside(const char *dir, const char *name, char **text, size_t *
 {
     char *path = qn_path_join(dir, name, e);
     if (!path) return false;
-    const bool ok = !qn_is_file(path) || qn_file_read(path, MOST_JSON, text, n, e);
+    const bool there = qn_is_file(path);
+    qn_free(path);
+    if (!there) return true;
+    path = qn_path_within(dir, name, e);
+    const bool ok = path && qn_file_read(path, MOST_JSON, text, n, e);
     qn_free(path);
     return ok;
 }

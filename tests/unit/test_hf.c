@@ -166,7 +166,8 @@ static void test_llama_configs(void **state)
     assert_true(has_text(s, "llama.rope.scaling.type", "linear"));
     qn_source_close(s);
     s = accept("{\"model_type\":\"llama\",\"rope_theta\":500000.0,\"head_dim\":32,\"rope_scaling\":{\"factor\":8.0,"
-               "\"high_freq_factor\":4.0,\"low_freq_factor\":1.0,\"original_max_position_embeddings\":64,\"rope_type\":\"llama3\"}," BASE "}");
+               "\"high_freq_factor\":4.0,\"low_freq_factor\":1.0,\"original_max_position_embeddings\":64,"
+               "\"rope_type\":\"llama3\"}," BASE "}");
     const qn_tensor *t = qn_source_tensor(s, "rope_freqs.weight");
     assert_true(t && t->dims[0] == 16 && t->bytes == 64);
     const float *f = (const float *)(const void *)t->data;

@@ -74,8 +74,9 @@ static void test_reference(void **state)
 static void put_tokenizer(void)
 {
     qn_buf b = { 0 };
-    qn_buf_puts(&b, "{\"version\":\"1.0\",\"truncation\":null,\"padding\":null,\"added_tokens\":[{\"id\":258,\"content\":\"<|end|>\","
-                    "\"single_word\":false,\"lstrip\":false,\"rstrip\":false,\"normalized\":false,\"special\":true}],"
+    qn_buf_puts(&b, "{\"version\":\"1.0\",\"truncation\":null,\"padding\":null,\"added_tokens\":[{\"id\":258,"
+                    "\"content\":\"<|end|>\",\"single_word\":false,\"lstrip\":false,"
+                    "\"rstrip\":false,\"normalized\":false,\"special\":true}],"
                     "\"normalizer\":null,\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":false,"
                     "\"trim_offsets\":true,\"use_regex\":true},\"post_processor\":null,"
                     "\"decoder\":{\"type\":\"ByteLevel\",\"add_prefix_space\":true,\"trim_offsets\":true,\"use_regex\":true},"
@@ -92,7 +93,8 @@ static void put_tokenizer(void)
     qn_buf_puts(&b, "\"he\":256,\"hel\":257},\"merges\":[\"h e\",\"he l\"]}}");
     put_file("model/tokenizer.json", b.p, b.n);
     qn_buf_close(&b);
-    static const char config[] = "{\"eos_token\":\"<|end|>\",\"chat_template\":\"{% for m in messages %}{{ m.content }}{% endfor %}\"}";
+    static const char config[] = "{\"eos_token\":\"<|end|>\","
+                                 "\"chat_template\":\"{% for m in messages %}{{ m.content }}{% endfor %}\"}";
     put_file("model/tokenizer_config.json", config, sizeof config - 1);
 }
 
@@ -147,6 +149,10 @@ static void test_text(void **state)
     assert_true(x.eos_id == y.eos_id && x.bos_id == y.bos_id);
     qn_model_close(folder);
     qn_model_close(file);
+    unlink(at("model/tokenizer.json")); /* text files may lead out of the folder as little as weights */
+    assert_int_equal(symlink("/etc/passwd", at("model/tokenizer.json")), 0);
+    assert_null(qn_model_open(at("model"), &e));
+    check_refusal(&e, "tokenizer.json: a link that leads out");
 }
 
 static bool stop_half_way(void *user, const char *what, double share)
