@@ -191,6 +191,8 @@ static const char *best_gguf(const qn_names *all, const char *folder)
     return best;
 }
 
+#define MOST_PARTS 1000
+
 /* One file, with all its parts if it is split. Any part stands for the whole. */
 static bool take_file(qn_choice *c, const qn_names *all, const char *file, const char *where, qn_err *e)
 {
@@ -199,6 +201,8 @@ static bool take_file(qn_choice *c, const qn_names *all, const char *file, const
         c->open = qn_strdup(file, e);
         return c->open && qn_names_add(&c->files, file, e);
     }
+    if (n_parts > MOST_PARTS) return qn_fail(e, QN_EFORMAT, "%s: %s: split into %d parts, at most %d are taken", where,
+                                             qn_path_tail(file), n_parts, MOST_PARTS);
     char *name = c->open = qn_strdup(file, e);
     if (!name) return false;
     char *number = name + strlen(name) - SPLIT_TAIL + 1;

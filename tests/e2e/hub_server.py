@@ -25,6 +25,7 @@ class File:
     status: list = field(default_factory=list)  # one entry per GET: answer with this status instead
     pause: float = 0.0        # seconds before each 64 KiB
     loop: bool = False        # redirects to itself
+    moved: bool = False       # redirects to another path of the same host first, as renamed repositories do
 
     def name(self):
         if self.etag:
@@ -107,6 +108,8 @@ class Answer(BaseHTTPRequestHandler):
         parts = [unquote(p) for p in urlsplit(self.path).path.split("/")[1:]]
         if self.role == "hub" and parts[:2] == ["api", "models"]:
             return self.api("/".join(parts[2:4]), parts[5] if len(parts) > 5 else "main", body)
+        if parts[0] == "moved":
+            parts = parts[1:]
         if len(parts) < 5 or parts[2] != "resolve":
             return self.say(404, body)
         repo = self.hub.repos.get("/".join(parts[:2]))
@@ -115,6 +118,8 @@ class Answer(BaseHTTPRequestHandler):
             return self.say(404, body, {"X-Error-Code": "EntryNotFound"})
         if self.role == "hub" and repo.token and self.headers.get("Authorization") != "Bearer " + repo.token:
             return self.say(401, body, {"X-Error-Code": "RepoNotFound"})
+        if file.moved and not self.path.startswith("/moved/"):
+            return self.say(307, body, {"Location": "/moved" + self.path})
         self.file(repo, file, body)
 
     def api(self, name, rev, body):

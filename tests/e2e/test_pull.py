@@ -135,6 +135,14 @@ def test_safetensors_folder_and_revision(place, hub):
     assert (row["name"], row["kind"], row["path"]) == ("o/st", "safetensors", str(path)) and row["bytes"] == 6000
 
 
+def test_moved_within_the_host(place, hub):
+    hub.repos["o/m"] = Repo({"a b/m+1.gguf": File(b"large", moved=True), "config.json": File(b"small", lfs=False, moved=True)}, token="t")
+    place.env["HF_TOKEN"] = "t"
+    assert place.pull("hf:o/m").read_bytes() == b"large"
+    assert place.pull("hf:o/m/config.json").read_bytes() == b"small"
+    assert all(r["auth"] for r in hub.log if r["role"] == "hub") and not any(r["auth"] for r in hub.log if r["role"] == "cdn")
+
+
 def test_split_parts_come_together(place, hub):
     names = ["x-Q8_0-%05d-of-00003.gguf" % i for i in (1, 2, 3)]
     hub.repos["o/s"] = Repo({n: File(noise(1000, i)) for i, n in enumerate(names)})
@@ -142,6 +150,8 @@ def test_split_parts_come_together(place, hub):
     assert path.name == names[0] and sorted(p.name for p in path.parent.iterdir()) == names
     hub.repos["o/s"].listed = names[1:]
     place.refused("hf:o/s/" + names[1], names[0], "missing")
+    hub.repos["o/many"] = Repo({}, listed=["x-%05d-of-99999.gguf" % i for i in range(1, 100_000)])
+    place.refused("hf:o/many", "99999 parts")
 
 
 def test_resume_within_one_run(place, hub):
