@@ -9,7 +9,7 @@
 
 #include "text/pipeline.h"
 
-#define WINDOW 4096u          /* symbols merged at once: 150 KiB of lists */
+#define WINDOW 2048u          /* symbols merged at once: 190 KiB of lists, an eighth of them twice */
 #define NONE 0xFFFFFFFFu
 
 struct qn_symbol { i32 id; u32 at, n; u32 prev, next; }; /* at: byte in the word; n: bytes, 0 once merged away */
@@ -74,7 +74,6 @@ void qn_bpe_close(qn_bpe *b) { qn_free(b->merges); }
 void qn_bpe_work_close(qn_bpe_work *w)
 {
     qn_free(w->symbols);
-    qn_free(w->window);
     qn_free(w->heap);
     qn_free(w->a);
     qn_free(w->b);
@@ -114,17 +113,18 @@ static bool has_bytes(const qn_bpe *b, const char *s, size_t n)
     return b->byte_fallback;
 }
 
-/* Fills w->symbols; at most one per byte. Returns how many. */
-static size_t make_symbols(const qn_bpe *b, qn_bpe_work *w, const char *s, size_t n)
+/* Fills w->symbols with `most` symbols, or a few more, of s[0..n) from byte `begin` on. *end: where they end. */
+static size_t make_symbols(const qn_bpe *b, qn_bpe_work *w, const char *s, size_t n, size_t begin, size_t most, size_t *end)
 {
-    size_t k = 0;
+    size_t k = 0, i = begin;
     bool after_unk = false;
-    for (size_t i = 0; i < n;) {
+    while (i < n && (k < most || (after_unk && b->fuse_unk))) { /* a run of unknown characters is never cut */
         u32 cp;
         const size_t len = qn_char_next(s + i, n - i, &cp);
         const i32 id = find_char(b, w, s + i, len, cp, i == 0, i + len == n);
         const bool spell = id < 0 && !b->scores && has_bytes(b, s + i, len);
         const bool unk = id < 0 && !b->scores && !spell;
+        if (k >= most && !unk) break;
         if (spell) {
             for (size_t j = 0; j < len; j++) {
                 w->symbols[k++] = (struct qn_symbol){ .id = b->byte_ids[(u8)s[i + j]], .at = (u32)(i + j), .n = 1 };
@@ -139,6 +139,7 @@ static size_t make_symbols(const qn_bpe *b, qn_bpe_work *w, const char *s, size_
         after_unk = unk && b->unk >= 0;
         i += len;
     }
+    *end = i;
     return k;
 }
 
@@ -192,22 +193,27 @@ static bool look_up(const qn_bpe *b, const char *s, const struct qn_symbol *x, c
     return id >= 0;
 }
 
-/* Merges symbols [first, first + n) of the word; the tokens go to out, with `at` and `n` in symbols. Returns how many. */
-static size_t merge(const qn_bpe *b, qn_bpe_work *w, const char *s, size_t first, size_t n, struct qn_cut *out)
+static void push_pair(const qn_bpe *b, qn_bpe_work *w, const char *s, size_t *n_heap, u32 left)
 {
-    struct qn_symbol *v = w->window;
-    memcpy(v, w->symbols + first, n * sizeof *v);
-    size_t n_heap = 0;
+    const struct qn_symbol *x = &w->symbols[left];
     struct qn_pair p;
-    for (size_t i = 0; i < n; i++) {
+    if (x->next == NONE || !look_up(b, s, x, &w->symbols[x->next], &p)) return;
+    p.left = left;
+    heap_push(w->heap, n_heap, p);
+}
+
+/* Merges up to `size` symbols of s[0..n) from byte `begin` on; the tokens go to out. Returns how many, and where they end. */
+static size_t merge(const qn_bpe *b, qn_bpe_work *w, const char *s, size_t n, size_t begin, size_t size, struct qn_cut *out,
+                    size_t *end)
+{
+    struct qn_symbol *v = w->symbols;
+    const size_t count = make_symbols(b, w, s, n, begin, size, end);
+    size_t n_heap = 0, k = 0;
+    for (size_t i = 0; i < count; i++) {
         v[i].prev = i > 0 ? (u32)i - 1 : NONE;
-        v[i].next = i + 1 < n ? (u32)i + 1 : NONE;
+        v[i].next = i + 1 < count ? (u32)i + 1 : NONE;
     }
-    for (size_t i = 0; i + 1 < n; i++) {
-        if (!look_up(b, s, &v[i], &v[i + 1], &p)) continue;
-        p.left = (u32)i;
-        heap_push(w->heap, &n_heap, p);
-    }
+    for (size_t i = 0; i < count; i++) push_pair(b, w, s, &n_heap, (u32)i);
     while (n_heap > 0) {
         const struct qn_pair top = heap_pop(w->heap, &n_heap);
         struct qn_symbol *x = &v[top.left];
@@ -218,40 +224,30 @@ static size_t merge(const qn_bpe *b, qn_bpe_work *w, const char *s, size_t first
         x->next = y->next;
         y->n = 0;
         if (x->next != NONE) v[x->next].prev = top.left;
-        if (x->prev != NONE && look_up(b, s, &v[x->prev], x, &p)) {
-            p.left = x->prev;
-            heap_push(w->heap, &n_heap, p);
-        }
-        if (x->next != NONE && look_up(b, s, x, &v[x->next], &p)) {
-            p.left = top.left;
-            heap_push(w->heap, &n_heap, p);
-        }
+        if (x->prev != NONE) push_pair(b, w, s, &n_heap, x->prev);
+        push_pair(b, w, s, &n_heap, top.left);
     }
-    size_t k = 0;
-    for (u32 i = 0; i != NONE && n > 0; i = v[i].next) {
-        const u32 end = v[i].next == NONE ? (u32)n : v[i].next;
-        out[k++] = (struct qn_cut){ .at = (u32)first + i, .n = end - i, .id = v[i].id };
-    }
+    for (u32 i = 0; i != NONE && count > 0; i = v[i].next) out[k++] = (struct qn_cut){ .at = v[i].at, .n = v[i].n, .id = v[i].id };
     return k;
 }
 
 /* ---- tokens out */
 
-static bool put(const qn_bpe *b, const qn_bpe_work *w, const char *s, const struct qn_cut *c, qn_ids *out, qn_err *e)
+static bool put(const qn_bpe *b, const char *s, const struct qn_cut *c, qn_ids *out, qn_err *e)
 {
     if (c->id >= 0) return qn_ids_push(out, c->id, e);
-    const struct qn_symbol *x = &w->symbols[c->at]; /* SentencePiece only: one character that is no token */
-    if (!has_bytes(b, s + x->at, x->n)) return b->unk < 0 || qn_ids_push(out, b->unk, e);
-    for (size_t i = 0; i < x->n; i++) {
-        if (!qn_ids_push(out, b->byte_ids[(u8)s[x->at + i]], e)) return false;
+    /* SentencePiece only: one character that is no token */
+    if (!has_bytes(b, s + c->at, c->n)) return b->unk < 0 || qn_ids_push(out, b->unk, e);
+    for (size_t i = 0; i < c->n; i++) {
+        if (!qn_ids_push(out, b->byte_ids[(u8)s[c->at + i]], e)) return false;
     }
     return true;
 }
 
-static bool put_all(const qn_bpe *b, const qn_bpe_work *w, const char *s, const struct qn_cut *v, size_t n, qn_ids *out, qn_err *e)
+static bool put_all(const qn_bpe *b, const char *s, const struct qn_cut *v, size_t n, qn_ids *out, qn_err *e)
 {
     for (size_t i = 0; i < n; i++) {
-        if (!put(b, w, s, &v[i], out, e)) return false;
+        if (!put(b, s, &v[i], out, e)) return false;
     }
     return true;
 }
@@ -259,8 +255,9 @@ static bool put_all(const qn_bpe *b, const qn_bpe_work *w, const char *s, const 
 /* Room for a window of n symbols. */
 static bool open_window(qn_bpe_work *w, size_t n, qn_err *e)
 {
-    /* n - 1 pairs at first; every merge removes one symbol and adds at most two */
-    return grow((void **)&w->window, &w->cap_window, n, sizeof *w->window, e) &&
+    /* the last character may be up to four bytes; n - 1 pairs at first, every merge removes one symbol and adds at most two */
+    n += 4;
+    return grow((void **)&w->symbols, &w->cap, n, sizeof *w->symbols, e) &&
            grow((void **)&w->heap, &w->cap_heap, 3 * n, sizeof *w->heap, e) &&
            grow((void **)&w->a, &w->cap_a, n, sizeof *w->a, e) && grow((void **)&w->b, &w->cap_b, n, sizeof *w->b, e);
 }
@@ -277,37 +274,40 @@ static bool meet(const struct qn_cut *a, size_t n_a, const struct qn_cut *b, siz
     return false;
 }
 
-static bool encode_long(const qn_bpe *b, qn_bpe_work *w, const char *s, size_t n, qn_ids *out, qn_err *e)
+static void swap_lists(qn_bpe_work *w)
 {
-    size_t size = WINDOW, begin = 0, end = size; /* w->a is the encoding of symbols [begin, end) */
+    struct qn_cut *const a = w->a;
+    const size_t cap = w->cap_a;
+    w->a = w->b;
+    w->cap_a = w->cap_b;
+    w->b = a;
+    w->cap_b = cap;
+}
+
+static bool encode_word(const qn_bpe *b, qn_bpe_work *w, const char *s, size_t n, qn_ids *out, qn_err *e)
+{
+    size_t size = qn_minz(n, WINDOW), begin = 0, end; /* w->a is the encoding of bytes [begin, end) */
     if (!open_window(w, size, e)) return false;
-    size_t n_a = merge(b, w, s, begin, size, w->a);
+    size_t n_a = merge(b, w, s, n, begin, size, w->a, &end);
     while (end < n) {
-        size_t k = 0, i, j;
-        while (k + 1 < n_a && w->a[k].at - begin < (end - begin) / 2) k++; /* a token's border near the middle */
-        const size_t next = w->a[k].at, length = qn_minz(n - next, size);
-        const size_t n_b = k > 0 ? merge(b, w, s, next, length, w->b) : 0;
-        if (next + length > end && meet(w->a + k, n_a - k, w->b, n_b, &i, &j)) {
-            if (!put_all(b, w, s, w->a, k + i, out, e)) return false;
+        size_t k = 0, i, j, end_b = 0;
+        while (k + 1 < n_a && w->a[k].at - begin < (end - begin) / 8 * 7) k++; /* the border where the next one begins */
+        const size_t next = k > 0 ? w->a[k].at : 0;
+        const size_t n_b = k > 0 ? merge(b, w, s, n, next, size, w->b, &end_b) : 0;
+        if (end_b > end && meet(w->a + k, n_a - k, w->b, n_b, &i, &j)) {
+            if (!put_all(b, s, w->a, k + i, out, e)) return false;
             begin = w->b[j].at;
-            end = next + length;
+            end = end_b;
             n_a = n_b - j;
             memmove(w->b, w->b + j, n_a * sizeof *w->b);
-            struct qn_cut *old = w->a;
-            const size_t cap = w->cap_a;
-            w->a = w->b;
-            w->cap_a = w->cap_b;
-            w->b = old;
-            w->cap_b = cap;
+            swap_lists(w);
         } else { /* tokens as long as the overlap: a wider window */
             size = size * 2;
-            const size_t wide = qn_minz(n - begin, size);
-            if (!open_window(w, wide, e)) return false;
-            n_a = merge(b, w, s, begin, wide, w->a);
-            end = begin + wide;
+            if (!open_window(w, size, e)) return false;
+            n_a = merge(b, w, s, n, begin, size, w->a, &end);
         }
     }
-    return put_all(b, w, s, w->a, n_a, out, e);
+    return put_all(b, s, w->a, n_a, out, e);
 }
 
 bool qn_bpe_encode(const qn_bpe *b, qn_bpe_work *w, const char *s, size_t n, qn_ids *out, qn_err *e)
@@ -318,8 +318,5 @@ bool qn_bpe_encode(const qn_bpe *b, qn_bpe_work *w, const char *s, size_t n, qn_
         const i32 whole = (i32)qn_table_get(b->ids, s, n);
         if (whole >= 0) return qn_ids_push(out, whole, e);
     }
-    if (!grow((void **)&w->symbols, &w->cap, n, sizeof *w->symbols, e)) return false;
-    const size_t k = make_symbols(b, w, s, n);
-    if (k > WINDOW) return encode_long(b, w, s, k, out, e);
-    return open_window(w, k, e) && put_all(b, w, s, w->a, merge(b, w, s, 0, k, w->a), out, e);
+    return encode_word(b, w, s, n, out, e);
 }

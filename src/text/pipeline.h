@@ -34,7 +34,7 @@ bool qn_replace(qn_buf *out, const char *s, size_t n, const qn_regex *r, qn_str 
 
 /* ---- pre-tokenisers: pieces to pieces (pretokenize.c) */
 
-typedef struct qn_span { size_t at, n; } qn_span;
+typedef struct qn_span { u32 at, n; } qn_span; /* small, because a text of a million digits has a million of them */
 typedef struct qn_pieces { qn_buf text; qn_span *v; size_t n, cap; } qn_pieces;
 
 typedef enum qn_pre_kind { PRE_split, PRE_prefix_space, PRE_bytes, PRE_metaspace } qn_pre_kind;
@@ -51,7 +51,7 @@ typedef struct qn_pre {
     bool split;                /* metaspace: also cut before each replacement */
 } qn_pre;
 
-typedef struct qn_pre_work { qn_pieces a, b; qn_buf subject; qn_span *matches; size_t cap; } qn_pre_work;
+typedef struct qn_pre_work { qn_pieces a, b; qn_buf subject; } qn_pre_work;
 /* Cuts text; the pieces come out in w->a. first: the text begins where the whole input begins. */
 bool qn_pretokenise(const qn_pre *steps, size_t n, qn_matcher *m, const char *text, size_t bytes, bool first, qn_pre_work *w, qn_err *e);
 void qn_pre_work_close(qn_pre_work *w);
@@ -83,10 +83,10 @@ typedef struct qn_bpe {
 } qn_bpe;
 
 typedef struct qn_bpe_work {
-    struct qn_symbol *symbols, *window; /* window: the part being merged */
+    struct qn_symbol *symbols; /* of the window that is being merged */
     struct qn_pair *heap;
-    struct qn_cut { u32 at, n; i32 id; } *a, *b;  /* tokens of two overlapping windows */
-    size_t cap, cap_window, cap_heap, cap_a, cap_b;
+    struct qn_cut { u32 at, n; i32 id; } *a, *b;  /* tokens of two overlapping windows; at and n in bytes */
+    size_t cap, cap_heap, cap_a, cap_b;
     qn_buf spelled;
 } qn_bpe_work;
 

@@ -4,60 +4,44 @@
 
 #include "text/pipeline.h"
 
+#define MOST_BYTES (UINT32_MAX / 8) /* spans have 32 bits */
+
+static bool reserve(qn_pieces *p, size_t n, qn_err *e)
+{
+    if (n <= p->cap) return true;
+    qn_span *v = qn_resize(p->v, n * sizeof *v, e);
+    if (!v) return false;
+    p->v = v;
+    p->cap = n;
+    return true;
+}
+
 static bool add(qn_pieces *p, size_t at, size_t n, qn_err *e)
 {
     if (n == 0) return true;
-    if (p->n == p->cap) {
-        const size_t cap = p->cap ? p->cap * 2 : 64;
-        qn_span *v = qn_resize(p->v, cap * sizeof *v, e);
-        if (!v) return false;
-        p->v = v;
-        p->cap = cap;
-    }
-    p->v[p->n++] = (qn_span){ at, n };
+    if (p->n == p->cap && !reserve(p, p->cap ? p->cap * 2 : 64, e)) return false;
+    p->v[p->n++] = (qn_span){ (u32)at, (u32)n };
     return true;
 }
 
 /* ---- split */
 
-typedef struct qn_hits { qn_span *v; size_t n, cap; } qn_hits;
-
-static bool hit(qn_pre_work *w, size_t *n, size_t begin, size_t end, qn_err *e)
+/* The next match in s[0..n) that begins at or behind *from; moves *from behind it. */
+static bool find_next(const qn_pre *x, qn_matcher *m, const char *s, size_t n, size_t *from, bool *found, qn_span *out, qn_err *e)
 {
-    if (*n == w->cap) {
-        const size_t cap = w->cap ? w->cap * 2 : 64;
-        qn_span *v = qn_resize(w->matches, cap * sizeof *v, e);
-        if (!v) return false;
-        w->matches = v;
-        w->cap = cap;
+    size_t begin = 0, end = 0;
+    if (x->regex) {
+        if (!qn_regex_next(x->regex, m, s, n, *from, found, &begin, &end, e)) return false;
+    } else {
+        const char *at = x->pattern.n ? memmem(s + *from, n - *from, x->pattern.p, x->pattern.n) : NULL;
+        *found = at != NULL;
+        begin = at ? (size_t)(at - s) : 0;
+        end = begin + x->pattern.n;
     }
-    w->matches[(*n)++] = (qn_span){ begin, end - begin };
-    return true;
-}
-
-/* All matches in s[0..n), as spans relative to s. */
-static bool find_all(const qn_pre *x, qn_matcher *m, const char *s, size_t n, qn_pre_work *w, size_t *count, qn_err *e)
-{
-    *count = 0;
-    size_t from = 0, done = 0;
-    while (from <= n) {
-        size_t begin, end;
-        bool found = true;
-        if (x->regex) {
-            if (!qn_regex_next(x->regex, m, s, n, from, &found, &begin, &end, e)) return false;
-        } else {
-            const char *at = x->pattern.n ? memmem(s + from, n - from, x->pattern.p, x->pattern.n) : NULL;
-            found = at != NULL;
-            begin = at ? (size_t)(at - s) : 0;
-            end = begin + x->pattern.n;
-        }
-        if (!found) break;
-        u32 cp;
-        from = end > begin ? end : end < n ? end + qn_char_next(s + end, n - end, &cp) : n + 1;
-        if (begin < done) continue;
-        if (!hit(w, count, begin, end, e)) return false;
-        done = end;
-    }
+    if (!*found) return true;
+    u32 cp;
+    *from = end > begin ? end : end < n ? end + qn_char_next(s + end, n - end, &cp) : n + 1;
+    *out = (qn_span){ (u32)begin, (u32)(end - begin) };
     return true;
 }
 
@@ -80,35 +64,47 @@ static bool join(qn_joiner *j, size_t at, size_t n, bool match, qn_err *e)
                                   : j->how == SPLIT_previous ? match && !was
                                                              : !match && was);
     if (glue) {
-        j->last.n += n;
+        j->last.n += (u32)n;
         return true;
     }
     if (j->open && !close_last(j, e)) return false;
-    j->last = (qn_span){ at, n };
+    j->last = (qn_span){ (u32)at, (u32)n };
     j->open = true;
     return true;
 }
 
+static bool split_piece(const qn_pre *x, qn_matcher *m, qn_pre_work *w, const char *s, qn_span piece, qn_err *e)
+{
+    qn_joiner j = { .out = &w->b, .how = x->how };
+    size_t done = 0, from = 0;
+    while (from <= piece.n) {
+        qn_span hit = { 0, 0 };
+        bool found = false;
+        if (!find_next(x, m, s, piece.n, &from, &found, &hit, e)) return false;
+        if (!found) break;
+        if (hit.at < done) continue;
+        if (hit.at > done && !join(&j, piece.at + done, hit.at - done, x->invert, e)) return false;
+        if (!join(&j, piece.at + hit.at, hit.n, !x->invert, e)) return false;
+        done = (size_t)hit.at + hit.n;
+    }
+    if (done < piece.n && !join(&j, piece.at + done, piece.n - done, x->invert, e)) return false;
+    return !j.open || close_last(&j, e);
+}
+
 static bool split(const qn_pre *x, qn_matcher *m, qn_pre_work *w, qn_err *e)
 {
-    w->subject.n = 0;
-    qn_buf_put(&w->subject, w->a.text.p, w->a.text.n);
-    if (w->subject.failed) return qn_fail(e, QN_ENOMEM, "out of memory: %zu bytes asked for", w->a.text.n);
-    if (x->regex) qn_regex_subject(w->subject.p, w->subject.n);
+    const char *s = w->a.text.p;
+    if (x->regex && !qn_utf8_valid(s, w->a.text.n)) {
+        w->subject.n = 0;
+        qn_buf_put(&w->subject, s, w->a.text.n);
+        if (w->subject.failed) return qn_fail(e, QN_ENOMEM, "out of memory: %zu bytes asked for", w->a.text.n);
+        qn_regex_subject(w->subject.p, w->subject.n);
+        s = w->subject.p;
+    }
     w->b.n = 0;
+    if (!reserve(&w->b, w->a.n + w->a.text.n / 3, e)) return false; /* at once: growing by steps touches twice the memory */
     for (size_t i = 0; i < w->a.n; i++) {
-        const qn_span piece = w->a.v[i];
-        size_t count, done = 0;
-        if (!find_all(x, m, w->subject.p + piece.at, piece.n, w, &count, e)) return false;
-        qn_joiner j = { .out = &w->b, .how = x->how };
-        for (size_t k = 0; k < count; k++) {
-            const qn_span hit_at = w->matches[k];
-            if (hit_at.at > done && !join(&j, piece.at + done, hit_at.at - done, x->invert, e)) return false;
-            if (!join(&j, piece.at + hit_at.at, hit_at.n, !x->invert, e)) return false;
-            done = hit_at.at + hit_at.n;
-        }
-        if (done < piece.n && !join(&j, piece.at + done, piece.n - done, x->invert, e)) return false;
-        if (j.open && !close_last(&j, e)) return false;
+        if (!split_piece(x, m, w, s + w->a.v[i].at, w->a.v[i], e)) return false;
     }
     const qn_buf text = w->b.text; /* the bytes stay, the list is new */
     w->b.text = w->a.text;
@@ -138,6 +134,8 @@ static bool respell(const qn_pre *x, qn_pre_work *w, bool first, qn_err *e)
 {
     w->b.n = 0;
     w->b.text.n = 0;
+    qn_buf_room(&w->b.text, w->a.text.n * 2);
+    if (!reserve(&w->b, w->a.n, e)) return false;
     for (size_t i = 0; i < w->a.n; i++) {
         const qn_span piece = w->a.v[i];
         const char *s = w->a.text.p + piece.at;
@@ -152,6 +150,7 @@ static bool respell(const qn_pre *x, qn_pre_work *w, bool first, qn_err *e)
         case PRE_split: break;
         }
         if (w->b.text.failed) return qn_fail(e, QN_ENOMEM, "out of memory: a text of %zu bytes", w->a.text.n);
+        if (w->b.text.n > UINT32_MAX / 2) return qn_fail(e, QN_EUSAGE, "a text that becomes %zu bytes is too long to tokenize", w->b.text.n);
         if (!add(&w->b, at, w->b.text.n - at, e)) return false;
     }
     return true;
@@ -166,6 +165,7 @@ static void swap(qn_pre_work *w)
 
 bool qn_pretokenise(const qn_pre *steps, size_t n, qn_matcher *m, const char *text, size_t bytes, bool first, qn_pre_work *w, qn_err *e)
 {
+    if (bytes > MOST_BYTES) return qn_fail(e, QN_EUSAGE, "a text of %zu bytes is too long to tokenize", bytes);
     w->a.n = 0;
     w->a.text.n = 0;
     qn_buf_put(&w->a.text, text, bytes);
@@ -190,7 +190,6 @@ void qn_pre_work_close(qn_pre_work *w)
     qn_free(w->a.v);
     qn_free(w->b.v);
     qn_buf_close(&w->subject);
-    qn_free(w->matches);
 }
 
 /* ---- the table of names */

@@ -58,14 +58,18 @@ static bool encode_section(work *w, const char *s, size_t n, bool first, qn_allo
 {
     const qn_tokenizer *t = w->t;
     if (n == 0) return true;
-    w->text.n = 0;
-    qn_buf_put(&w->text, s, n);
-    if (w->text.failed) return qn_fail(e, QN_ENOMEM, "out of memory: %zu bytes asked for", n);
-    if (!qn_normalise(t->norms, t->n_norms, &w->matcher, &w->text, &w->tmp, e)) return false;
-    for (size_t at = 0; at < w->text.n;) {
+    if (t->n_norms > 0) {
+        w->text.n = 0;
+        qn_buf_put(&w->text, s, n);
+        if (w->text.failed) return qn_fail(e, QN_ENOMEM, "out of memory: %zu bytes asked for", n);
+        if (!qn_normalise(t->norms, t->n_norms, &w->matcher, &w->text, &w->tmp, e)) return false;
+        s = w->text.p;
+        n = w->text.n;
+    }
+    for (size_t at = 0; at < n;) {
         qn_found f;
-        qn_added_next(&t->normal, t->added, w->text.p, w->text.n, at, allow, &f);
-        if (f.begin > at && !encode_plain(w, w->text.p + at, f.begin - at, first && at == 0, e)) return false;
+        qn_added_next(&t->normal, t->added, s, n, at, allow, &f);
+        if (f.begin > at && !encode_plain(w, s + at, f.begin - at, first && at == 0, e)) return false;
         if (f.token && !qn_ids_push(&w->ids, f.token->id, e)) return false;
         at = f.end;
     }
@@ -80,6 +84,17 @@ static void next_added(const qn_tokenizer *t, const char *s, size_t n, size_t at
     qn_found other;
     qn_added_next(&t->marked, t->added, s, n, at, allow, &other);
     if (other.token && (!f->token || other.begin < f->begin)) *f = other;
+}
+
+/* Room for an id per byte: pages that are not touched cost nothing, growing by steps touches them twice. */
+static bool reserve(qn_ids *ids, size_t bytes, qn_err *e)
+{
+    size_t room;
+    if (!qn_add(bytes, 64, &ids->cap) || !qn_mul(ids->cap, sizeof *ids->v, &room)) {
+        return qn_fail(e, QN_EUSAGE, "a text of %zu bytes is too long to tokenize", bytes);
+    }
+    ids->v = qn_alloc(room, e);
+    return ids->v != NULL;
 }
 
 static bool encode(work *w, const char *s, size_t n, qn_allow allow, qn_err *e)
@@ -102,13 +117,13 @@ PUBLIC bool qn_tokenize(const qn_tokenizer *t, const char *text, size_t n, const
     work w = { .t = t };
     const qn_allow allow = { .parse = flags & QN_TOK_PARSE_SPECIAL, .marks = marks };
     const bool around = flags & QN_TOK_ADD_SPECIAL;
-    bool ok = qn_matcher_open(&w.matcher, e);
+    bool ok = qn_matcher_open(&w.matcher, e) && reserve(&w.ids, n, e);
     for (size_t i = 0; ok && around && i < t->n_head; i++) ok = qn_ids_push(&w.ids, t->head[i], e);
     ok = ok && encode(&w, text, n, allow, e);
     for (size_t i = 0; ok && around && i < t->n_tail; i++) ok = qn_ids_push(&w.ids, t->tail[i], e);
-    if (ok && !w.ids.v) ok = (w.ids.v = qn_new(sizeof *w.ids.v, e)) != NULL; /* no ids is an array too */
     if (ok) {
-        *ids = w.ids.v;
+        i32 *const fit = qn_resize(w.ids.v, w.ids.n * sizeof *fit, NULL); /* give back what was not needed */
+        *ids = fit ? fit : w.ids.v;
         *n_ids = w.ids.n;
         w.ids.v = NULL;
     }

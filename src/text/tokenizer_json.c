@@ -170,9 +170,13 @@ static bool read_merges(qn_reader *r, yyjson_val *list)
         qn_buf_put(&both, left.p, left.n);
         qn_buf_put(&both, right.p + skip, right.n - skip);
         const i32 a = find_token(t, left.p, left.n), b = find_token(t, right.p, right.n);
-        const i32 c = both.failed ? -1 : find_token(t, both.p, both.n);
+        if (both.failed) {
+            qn_fail(r->e, QN_ENOMEM, "out of memory: a merge of %zu bytes", left.n + right.n);
+            break;
+        }
+        const i32 c = find_token(t, both.p, both.n);
         if (a < 0 || b < 0 || c < 0) {
-            why = both.failed ? "out of memory" : "names a token that the vocabulary does not have";
+            why = "names a token that the vocabulary does not have";
             break;
         }
         if (!qn_bpe_add(&t->bpe, (u32)a, (u32)b, (u32)i, c, r->e)) break;
