@@ -27,9 +27,10 @@ static bool takes(qn_op op, int type)
     }
 }
 
-static bool check_case(const qn_kernel *k, const qn_args *sizes, int type, qn_pool *pool, qn_probe_result *r)
+static bool check_case(const qn_kernel *k, const qn_args *sizes, int type, qn_pool *pool, unsigned timeout_s, qn_probe_result *r)
 {
     for (int mood = 0; mood < N_MOODS; mood++) {
+        alarm(timeout_s);
         qn_case c;
         qn_err e;
         const u64 seed = r->seed + (u64)r->cases;
@@ -54,11 +55,13 @@ static void check_all(const qn_kernel *k, const qn_probe_opts *o, qn_probe_resul
         snprintf(r->why, sizeof r->why, "%.*s", (int)sizeof r->why - 1, e.msg);
         return;
     }
+    const unsigned timeout_s = (unsigned)(o->timeout_s > 0 ? o->timeout_s : TIMEOUT_S);
     bool ok = true;
     for (int type = 0; type < N_DTYPES; type++) {
         if (!takes(k->op, type) || (k->type != (int)DT_any && k->type != type)) continue;
         if (o->type >= 0 && o->type != type) continue;
-        for (const qn_args *sizes = qn_ops[k->op].cases; ok && sizes->n; sizes++) ok = check_case(k, sizes, type, pool, r);
+        for (const qn_args *sizes = qn_ops[k->op].cases; ok && sizes->n; sizes++)
+            ok = check_case(k, sizes, type, pool, timeout_s, r);
     }
     qn_pool_close(pool);
     r->passed = ok && r->cases > 0;
@@ -70,7 +73,6 @@ static void be_child(const qn_kernel *k, const qn_probe_opts *o, qn_probe_result
     static const int fatal[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGALRM };
     for (size_t i = 0; i < QN_COUNT(fatal); i++) signal(fatal[i], SIG_DFL);
     setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
-    alarm((unsigned)(o->timeout_s > 0 ? o->timeout_s : TIMEOUT_S));
     check_all(k, o, r);
     _exit(0);
 }

@@ -80,7 +80,8 @@ static bool within(trial *t, const qn_operand *o, const double *want, const doub
         if (!isfinite(want[i]) || !isfinite(y[i])) continue;
         const double err = fabs((double)y[i] - want[i]);
         if (err > bound[i])
-            return wrong(t, "%s[%zu] is %.9g, not %.9g (off by %.3g, bound %.3g)", o->name, i, (double)y[i], want[i], err, bound[i]);
+            return wrong(t, "%s[%zu] is %.9g, not %.9g (off by %.3g, bound %.3g)", o->name, i, (double)y[i], want[i], err,
+                         bound[i]);
         if (bound[i] > 0) keep_worst(&t->r->worst, err / bound[i]);
         if (t->c->mood != MOOD_plain) continue;
         keep_worst(&t->r->max_abs, err);

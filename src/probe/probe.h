@@ -11,7 +11,7 @@ typedef struct qn_probe_opts {
     int type;           /* qn_dtype of the weight, table or cache; -1: every type */
     int isa;            /* qn_isa: this level alone; 0: every level that this machine runs */
     u64 seed;           /* 0: a seed from the clock; results say which */
-    int timeout_s;      /* a kernel that takes longer hangs; 0: 60 s */
+    int timeout_s;      /* a case that takes longer hangs; 0: 60 s */
 } qn_probe_opts;
 #define QN_PROBE_DEFAULT { .op = -1, .type = -1 }
 
