@@ -73,9 +73,9 @@ $(BUILD)/obj/%.o: src/%.c Makefile
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(ISA_FLAGS) -c -o $@ $<
 
-$(BUILD)/obj/yyjson.o: $(DEPDIR)/yyjson/yyjson.c
+$(BUILD)/obj/yyjson.o: $(DEPDIR)/yyjson/yyjson.c Makefile
 	@mkdir -p $(@D)
-	$(CC) $(OPT_$(MODE)) -fPIC -w -c -o $@ $<
+	$(CC) $(OPT_$(MODE)) -fPIC -w -Dyyjson_api= -fvisibility=hidden -c -o $@ $<
 
 $(DEPDIR)/yyjson/yyjson.c:
 	tools/setup.sh yyjson

@@ -23,6 +23,9 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#if defined(__GNUC__)
+#pragma GCC visibility push(default) /* the library is built with hidden symbols: what this header names is all it shows */
+#endif
 
 #define QN_VERSION "0.1.0"
 
@@ -61,7 +64,7 @@ typedef struct qn_options {
     int isa;      /* QN_ISA_* */
     int kv;       /* QN_KV_* */
     int n_ctx;    /* tokens per session; 0: the model's own, at most 8192 */
-    int n_seq;    /* sessions that may hold a full context at once; 0: 1 */
+    int n_seq;    /* sessions that may be open at once, each with a full context; 0: 1 */
     int n_batch;  /* most rows in one pass through the plan; 0: 512 */
     bool profile; /* time every step */
     qn_progress_fn progress; /* may be NULL */
@@ -262,6 +265,9 @@ bool qn_convert(const char *dir, const char *out, const char *type, const qn_opt
 /* Writes a GGUF with its matrices in another type; "Q4_K_M" style names are mixes. */
 bool qn_quantize(const char *in, const char *out, const char *type, const qn_options *o, qn_err *e);
 
+#if defined(__GNUC__)
+#pragma GCC visibility pop
+#endif
 #ifdef __cplusplus
 }
 #endif

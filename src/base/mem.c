@@ -63,7 +63,7 @@ char *qn_strndup(const char *s, size_t n, qn_err *e)
 
 char *qn_strdup(const char *s, qn_err *e) { return qn_strndup(s, strlen(s), e); }
 
-__attribute__((visibility("default"))) void qn_free(void *p) { free(p); }
+void qn_free(void *p) { free(p); }
 
 /* ---- pages */
 

@@ -276,8 +276,8 @@ bool qn_decoder_flush(qn_decoder *d, qn_buf *out, qn_err *e)
     return finish(d, out, e);
 }
 
-__attribute__((visibility("default"))) bool qn_detokenize(const qn_tokenizer *t, const int32_t *ids, size_t n_ids, bool special,
-                                                          char **text, size_t *n, qn_err *e)
+bool qn_detokenize(const qn_tokenizer *t, const int32_t *ids, size_t n_ids, bool special,
+                   char **text, size_t *n, qn_err *e)
 {
     qn_buf out = { 0 };
     qn_decoder *d = qn_decoder_open(t, special, e);

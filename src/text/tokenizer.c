@@ -6,8 +6,6 @@
 
 #include "text/pipeline.h"
 
-#define PUBLIC __attribute__((visibility("default")))
-
 bool qn_ids_push(qn_ids *ids, i32 id, qn_err *e)
 {
     if (ids->n == ids->cap) {
@@ -111,7 +109,7 @@ static bool encode(work *w, const char *s, size_t n, qn_allow allow, qn_err *e)
     return true;
 }
 
-PUBLIC bool qn_tokenize(const qn_tokenizer *t, const char *text, size_t n, const uint8_t *marks, unsigned flags, int32_t **ids,
+bool qn_tokenize(const qn_tokenizer *t, const char *text, size_t n, const uint8_t *marks, unsigned flags, int32_t **ids,
                         size_t *n_ids, qn_err *e)
 {
     work w = { .t = t };
@@ -202,7 +200,7 @@ void qn_tokenizer_finish(qn_tokenizer *t)
     }
 }
 
-PUBLIC void qn_tokenizer_close(qn_tokenizer *t)
+void qn_tokenizer_close(qn_tokenizer *t)
 {
     if (!t) return;
     for (size_t i = 0; i < t->n_norms; i++) qn_regex_close(t->norms[i].regex);
@@ -221,11 +219,11 @@ PUBLIC void qn_tokenizer_close(qn_tokenizer *t)
 
 /* ---- asking */
 
-PUBLIC int qn_tokenizer_n_vocab(const qn_tokenizer *t) { return (int)t->n; }
+int qn_tokenizer_n_vocab(const qn_tokenizer *t) { return (int)t->n; }
 
 static bool has(const qn_tokenizer *t, i32 id, u8 flag) { return id >= 0 && (size_t)id < t->n && (t->flags[id] & flag); }
 
-PUBLIC bool qn_token_is_end(const qn_tokenizer *t, int32_t id) { return has(t, id, TOKEN_end); }
+bool qn_token_is_end(const qn_tokenizer *t, int32_t id) { return has(t, id, TOKEN_end); }
 bool qn_token_is_control(const qn_tokenizer *t, i32 id) { return has(t, id, TOKEN_control); }
 
 qn_str qn_token_text(const qn_tokenizer *t, i32 id) { return has(t, id, TOKEN_there) ? t->texts[id] : (qn_str){ NULL, 0 }; }
