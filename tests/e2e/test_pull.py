@@ -135,6 +135,21 @@ def test_safetensors_folder_and_revision(place, hub):
     assert (row["name"], row["kind"], row["path"]) == ("o/st", "safetensors", str(path)) and row["bytes"] == 6000
 
 
+@pytest.mark.parametrize("ending", [".gguf", ".safetensors"])
+def test_pulled_models_open(place, hub, ending):
+    """Through the cache's links, by name: the file or folder works as it did where it came from."""
+    source = Path(__file__).resolve().parents[1] / "data" / "models" / "llama"
+    files = [p for p in source.iterdir() if p.suffix in (ending, ".json")]
+    hub.repos["o/real"] = Repo({p.name: File(p.read_bytes(), lfs=p.suffix == ending) for p in files})
+    place.pull("hf:o/real")
+    code, out, err = place.run("info", "o/real", "--json")
+    there = place.run("info", str(source / "model.gguf" if ending == ".gguf" else source), "--json")
+    assert code == 0, err
+    named = ("path", "name", "metadata")  # a folder lends the model its name
+    a, b = ({k: v for k, v in json.loads(text).items() if k not in named} for text in (out, there[1]))
+    assert a == b and len(a) > 10
+
+
 def test_moved_within_the_host(place, hub):
     hub.repos["o/m"] = Repo({"a b/m+1.gguf": File(b"large", moved=True), "config.json": File(b"small", lfs=False, moved=True)}, token="t")
     place.env["HF_TOKEN"] = "t"
