@@ -121,10 +121,58 @@ some time later {hero} and {friend} met again {atplace2}. "[do you remember that
 a [week|month|year] later {hero} [passed by {place} again|still thought of it]. {scene} {he} felt {good}, because {lesson}. {end_s}
 after that nothing much happened for a while. then, {time2}, a letter came from {friend}. "[come and visit me|I have found something|I miss you]," it said. so {hero} packed {his} {thing} and went. {end_s}
 """)
-CLAIMS = lines("""
-yes, I think so.
-no, I do not think so.
+LIKE_Q = lines("""
+what is your favourite [colour|food|animal|season|book|song|day]?
+do you like {food}?
+do you [sleep|dream|eat|have friends|have feelings]?
+are you happy?
+how old are you?
+where do you live?
 """)
+LIKE_A = lines("""
+I am only a small program, so I [cannot really say|do not have a favourite]. but I like [stories about {beast.s}|the word "{thing}"|stories about mills].
+I am a computer program, so [I do not eat or sleep|I live inside your computer|that is hard to say]. but [I can tell you a story about it|thank you for asking].
+if I could choose, I would say [blue|bread|spring|a {beast}]. but I am only a small language model.
+""")
+JOKE_Q = lines("""
+tell me a [joke|riddle][.|!|, please.|]
+do you know a [joke|riddle]?
+make me laugh[.|!|]
+""")
+JOKE_A = lines("""
+why did the {beast} bring a ladder? because it wanted to go to high school.
+what has hands but cannot clap? a clock.
+what has a neck but no head? a bottle.
+what gets wetter the more it dries? a towel.
+why did the miller go to bed early? because he was ground down by the day.
+what can you catch but not throw? a cold.
+what has teeth but cannot bite? a comb.
+what goes up but never comes down? your age.
+why did the baker get up early? because he kneaded to.
+what is full of holes and still holds water? a sponge.
+a {beast} walks into a bakery and asks for {fruit}. "we only have bread," says the baker. "then I would like a bread with {fruit}," says the {beast}.
+""")
+WHAT_Q = lines("""
+what is [a |]{odd}?
+[can you |please |]explain what {odd} [is|means][?|.]
+what does {odd} mean?
+what is the [meaning|history|purpose] of {odd}?
+who is {odd_name}?
+who was {odd_name}?
+when was {odd_name} born?
+how [many|old|far|big] is [the |]{odd}?
+can you help me with my {odd}?
+can you [translate|calculate|write code for|fix] [this |my |]{odd}?
+""")
+WHAT_A = lines("""
+I am sorry, I do not know that. I am a very small model and know only a few simple things. [shall I tell you a story instead?|please ask a bigger model.|]
+that is too hard for me. [I know about animals, bread, mills and the weather.|I can tell stories and explain simple things.] [would you like a story?|]
+I do not know. [I was trained on simple texts, and that was not in them.|my head is very small.] [ask me about an animal, or ask for a story.|]
+I would have to guess, and I do not want to tell you something wrong. [ask me for a story, and I will do my best.|]
+""")
+ODD = W._rows("""life, the universe, homework, essay, democracy, a mortgage, time zones, gravity, the economy, insurance, geometry, a verb, a website, an email,
+a spreadsheet, a password, the speed of light, the population of India, the tallest building, a virus, inflation, photosynthesis, the Roman Empire, a vector,
+recursion, a database, an atom, love, happiness, truth, the square root of two, the best film, a black hole, evolution, the alphabet, the soul, music theory""")
 NUMBER = ("zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
           "seventeen eighteen nineteen twenty").split()
 CAPITALS = tuple(tuple(p.split()) for p in K.CAPITALS.replace("\n", " ").split(",") if p.strip())
@@ -233,11 +281,19 @@ def write_turn(w):
 
 def talk_turn(w):
     kind = w.rng.random()
-    if kind < 0.25:
+    if kind < 0.15:
         return w.one(HELLO), w.one(HELLO_BACK)
-    if kind < 0.5:
+    if kind < 0.3:
         return w.one(SELF_Q), w.one(SELF_A)
-    if kind < 0.75:
+    if kind < 0.4:
+        return w.one(LIKE_Q), w.one(LIKE_A)
+    if kind < 0.5:
+        return w.one(JOKE_Q), w.one(JOKE_A)
+    if kind < 0.7:
+        w.memory["odd"] = w.pick(ODD) if w.chance(0.6) else stories.invent(w).lower()
+        w.memory["odd_name"] = f"{stories.invent(w)} {stories.invent(w)}" if w.chance(0.6) else w.raw("{name} ") + stories.invent(w)
+        return w.one(WHAT_Q), w.one(WHAT_A)
+    if kind < 0.85:
         w.memory["unknown"] = w.pick(UNKNOWN)
         return w.one(UNKNOWN_Q), w.one(UNKNOWN_A)
     w.memory["bad"] = w.pick(W.BAD_FEELINGS)
@@ -246,7 +302,7 @@ def talk_turn(w):
     return turn
 
 
-TURNS = ((story_turn, 0.5), (knowledge_turn, 0.15), (howto_turn, 0.08), (fact_turn, 0.1), (write_turn, 0.07), (talk_turn, 0.1))
+TURNS = ((story_turn, 0.42), (knowledge_turn, 0.15), (howto_turn, 0.08), (fact_turn, 0.12), (write_turn, 0.07), (talk_turn, 0.16))
 
 
 def _turn(w):

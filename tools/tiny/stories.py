@@ -182,7 +182,7 @@ def _person(w, of=None):
         phrase = f"a {w.pick(W.CHILD_TRAITS)} {noun}"
     else:
         nouns, traits = {"adult": (W.ADULTS, W.ADULT_TRAITS), "beast": (W.BEASTS, W.BEAST_TRAITS),
-                         "fantasy": (W.FANTASTIC, W.BEAST_TRAITS)}[sort]
+                         "fantasy": (W.FANTASTIC, W.ADULT_TRAITS)}[sort]
         noun = w.pick(nouns)
         male = _sex(w, noun)
         phrase = f"a {w.pick(traits)} {noun}"

@@ -12,13 +12,14 @@ import os
 import random
 
 import chats
+import essays
 import prose
 import scenes
 import stories
 from grammar import Writer, finish
 
 KINDS = (
-    (stories.story, 0.36), (scenes.scene, 0.15), (chats.chat, 0.30), (prose.description, 0.045), (prose.explanation, 0.04),
+    (stories.story, 0.32), (scenes.scene, 0.13), (chats.chat, 0.30), (essays.essay, 0.07), (prose.description, 0.04), (prose.explanation, 0.04),
     (prose.howto, 0.03), (prose.animal, 0.03), (prose.letter, 0.02), (prose.diary, 0.015), (prose.news, 0.015),
 )
 
@@ -35,7 +36,16 @@ def document(rng):
     w = Writer(rng)
     if make is chats.chat:
         return "<|begin|>" + make(w)
-    return "<|begin|>" + finish(make(w)) + "<|end|>"
+    text = finish(make(w))
+    if make in (stories.story, scenes.scene, essays.essay) and w.chance(0.12):
+        text = enter_late(w, text)
+    return "<|begin|>" + text + "<|end|>"
+
+
+def enter_late(w, text):
+    """Drop the first few sentences: a prompt may be any sentence, not only the beginning of a story."""
+    starts = [i for i in range(1, len(text) // 3) if text[i - 2:i] == ". " and text[i].isupper()]
+    return text[w.pick(starts):] if starts else text
 
 
 def write_shard(job):
