@@ -21,7 +21,7 @@ bool qn_file_read(const char *path, size_t most, char **out, size_t *n, qn_err *
 bool qn_is_dir(const char *path);
 bool qn_is_file(const char *path);
 
-/* Writing: open makes a temporary beside path, commit does fsync, rename, fsync of the folder; close without commit removes it. */
+/* Writing: open makes a temporary beside path; commit does fsync, rename, fsync of the folder; close without it removes it. */
 typedef struct qn_out { int fd; char *path, *temp; u64 bytes; } qn_out; /* zeroed is closed */
 bool qn_out_open(qn_out *o, const char *path, qn_err *e);
 bool qn_out_write(qn_out *o, const void *p, size_t n, qn_err *e);

@@ -513,6 +513,7 @@ static void sum_tensor(void *user)
     const qn_tensor *t = user;
     volatile u64 sum = 0;
     for (u64 i = 0; i < t->bytes; i += 4096) sum += t->data[i];
+    (void)sum;
 }
 
 /* The file loses its tail while it is mapped: reading it is an error, not the end of the process. */
@@ -540,6 +541,15 @@ static void test_cut_while_mapped(void **state)
     qn_buf_close(&b);
 }
 
+#ifndef __has_feature
+#define __has_feature(x) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
+static const bool sanitized = true; /* keeps what was freed for a while */
+#else
+static const bool sanitized = false;
+#endif
+
 static u64 peak_before;
 
 static int setup(void **state)
@@ -554,9 +564,7 @@ static void test_memory_and_canary(void **state)
     (void)state;
     u64 now, peak;
     qn_mem_process(&now, &peak);
-#ifndef __SANITIZE_ADDRESS__
-    assert_true(peak - peak_before < (32u << 20));
-#endif
+    if (!sanitized) assert_true(peak - peak_before < (32u << 20));
     test_reference(state);
 }
 
