@@ -277,6 +277,7 @@ bool qn_jstr_is(qn_jstr s, const char *lit);
 size_t qn_jstr_find(qn_jstr s, qn_jstr what, size_t from);  /* (size_t)-1: nowhere */
 bool qn_jstr_rfind(qn_jx *x, qn_jstr s, qn_jstr what, size_t end, size_t *out);
 size_t qn_jstr_chars(qn_jstr s);
+size_t qn_jstr_offset(qn_jstr s, size_t chars);             /* the byte where character number `chars` begins */
 size_t qn_jchar(const char *p, size_t n, u32 *cp);          /* length >= 1; a broken byte counts as one character */
 size_t qn_jchar_before(const char *p, size_t n, u32 *cp);   /* of the last character of p[0..n) */
 bool qn_jchar_space(u32 cp);

@@ -163,25 +163,16 @@ static bool slice_bound(qn_jx *x, qn_jv v, i64 n, i64 step, i64 missing, i64 *ou
     return true;
 }
 
-/* Byte offset of character number `chars`. */
-static size_t offset_of(qn_jstr s, size_t chars)
-{
-    size_t at = 0;
-    u32 cp;
-    while (chars-- && at < s.n) at += qn_jchar(s.p + at, s.n - at, &cp);
-    return at;
-}
-
 static bool slice_str(qn_jx *x, qn_jstr s, i64 from, i64 step, i64 count, qn_jv *out)
 {
-    if (!qn_jx_step(x, s.n / 256)) return false;
+    if (!qn_jx_step(x, s.n / 64)) return false;
     if (count <= 0) return qn_jv_str(x, (qn_jstr){ "", NULL, 0 }, out);
     if (step == 1) {
-        const size_t a = offset_of(s, (size_t)from), b = a + offset_of(qn_jstr_part(s, a, s.n), (size_t)count);
+        const size_t a = qn_jstr_offset(s, (size_t)from), b = a + qn_jstr_offset(qn_jstr_part(s, a, s.n), (size_t)count);
         return qn_jv_str(x, qn_jstr_part(s, a, b), out);
     }
     qn_jbuild text = { 0 };
-    size_t at = offset_of(s, (size_t)from);
+    size_t at = qn_jstr_offset(s, (size_t)from);
     u32 cp;
     for (i64 i = 0; i < count; i++) {
         if (!qn_jbuild_put(x, &text, qn_jstr_part(s, at, at + qn_jchar(s.p + at, s.n - at, &cp)))) return false;
@@ -198,7 +189,8 @@ bool qn_jx_slice(qn_jx *x, qn_jv v, const qn_jv part[3], qn_jv *out)
     qn_jlist *items = NULL;
     if (v.type == JT_undef) return fail_undefined(x, v);
     if (v.type == JT_str) n = qn_jstr_chars(*v.s);
-    else if (!qn_jv_is_seq(v) && v.type != JT_range) return no_such(x, v, QN_JLIT("[:]"), out);
+    else if (!qn_jv_is_seq(v) && v.type != JT_range)
+        return qn_jx_fail(x, "a value of type %s has no slices", qn_jv_type_name(v));
     else if (!qn_jv_items(x, v, &items)) return false;
     else n = items->n;
     if (part[2].type != JT_none && !qn_jv_integer(part[2], &step)) return qn_jx_fail(x, "a slice needs integers");

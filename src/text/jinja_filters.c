@@ -128,7 +128,7 @@ FILTER(f_indent)
     qn_jstr s, by;
     qn_jv lines;
     const bool first = qn_jv_truth(a[1]), blank = qn_jv_truth(a[2]);
-    if (!qn_jv_text(x, self, &s) || !indent_by(x, a[0], &by) || !qn_jstr_lines(x, s, false, &lines)) return false;
+    if (!as_str(x, self, "indent", &s) || !indent_by(x, a[0], &by) || !qn_jstr_lines(x, s, false, &lines)) return false;
     u32 last = 0;
     if (s.n) qn_jchar_before(s.p, s.n, &last);
     const bool open_end = !s.n || qn_jchar_line(last); /* jinja2 adds a newline before it splits: one more, empty line */
@@ -181,28 +181,21 @@ FILTER(f_center)
     return qn_jbuild_value(x, &b, out);
 }
 
-static size_t bytes_of_chars(qn_jstr s, i64 chars)
-{
-    size_t at = 0;
-    u32 cp;
-    for (; chars > 0 && at < s.n; chars--) at += qn_jchar(s.p + at, s.n - at, &cp);
-    return at;
-}
-
 FILTER(f_truncate)
 {
     UNUSED;
     qn_jstr s, end = QN_JLIT("...");
     i64 length, leeway;
-    if (!qn_jv_text(x, self, &s) || !as_int(x, a[0], "truncate", 255, &length) ||
-        !as_int(x, a[3], "truncate", 5, &leeway))
-        return false;
+    size_t n_self;
+    if (!as_int(x, a[0], "truncate", 255, &length) || !as_int(x, a[3], "truncate", 5, &leeway)) return false;
     if (qn_jv_given(a[2]) && !as_str(x, a[2], "truncate", &end)) return false;
     const i64 n_end = (i64)qn_jstr_chars(end);
     if (length < n_end || leeway < 0) return qn_jx_fail(x, "truncate: a length of %lld is too small", (long long)length);
-    const i64 n = (i64)qn_jstr_chars(s);
-    if (n <= length || n - length <= leeway) return qn_jv_str(x, s, out);
-    size_t cut = bytes_of_chars(s, length - n_end);
+    if (!qn_jv_length(x, self, &n_self)) return false;
+    const i64 n = (i64)n_self;
+    if (n <= length || n - length <= leeway) return *out = self, true;
+    if (!as_str(x, self, "truncate", &s)) return false;
+    size_t cut = qn_jstr_offset(s, (size_t)(length - n_end));
     if (!qn_jv_truth(a[1])) {
         size_t blank;
         if (!qn_jstr_rfind(x, s, QN_JLIT(" "), cut, &blank)) return false;

@@ -219,6 +219,7 @@ FILTER(f_unique)
     for (size_t i = 0; i < items->n; i++) {
         bool seen = false;
         if (!sort_key(x, items->at[i], a[1], qn_jv_truth(a[0]), &keys.l->at[n])) return false;
+        if (!qn_jv_hashable(x, keys.l->at[n])) return false;
         for (size_t k = 0; k < n && !seen; k++)
             if (!qn_jv_equal(x, keys.l->at[k], keys.l->at[n], &seen)) return false;
         if (!seen) out->l->at[n++] = items->at[i];
@@ -325,6 +326,7 @@ FILTER(f_map)
     qn_jlist *items;
     qn_jv attribute = { 0 }, instead = { 0 };
     const qn_jrow *row = NULL;
+    if (!qn_jv_truth(self)) return qn_jv_list(x, JT_gen, 0, out); /* jinja2 does not even look at what is not true */
     for (size_t i = 0; i < raw->n_kw && !raw->n; i++) {
         if (qn_jstr_is(raw->kw[i].name, "attribute")) attribute = raw->kw[i].v;
         else if (qn_jstr_is(raw->kw[i].name, "default")) instead = raw->kw[i].v;
@@ -334,7 +336,7 @@ FILTER(f_map)
         return qn_jx_fail(x, "map: no such filter");
     if (!row && !qn_jv_given(attribute)) return qn_jx_fail(x, "map: needs the name of a filter or an attribute");
     if (!qn_jv_items(x, self, &items) || !qn_jv_list(x, JT_gen, items->n, out)) return false;
-    const qn_jargs rest = { raw->pos + 1, row ? raw->n - 1 : 0, raw->kw, row ? raw->n_kw : 0 };
+    const qn_jargs rest = { row ? raw->pos + 1 : NULL, row ? raw->n - 1 : 0, raw->kw, row ? raw->n_kw : 0 };
     for (size_t i = 0; i < items->n; i++) {
         qn_jv *to = &out->l->at[i];
         if (row ? !qn_jx_call_row(x, row, items->at[i], &rest, to)
@@ -351,11 +353,12 @@ static bool choose(qn_jx *x, qn_jv self, const qn_jargs *raw, bool by_attribute,
     const size_t skip = by_attribute ? 1 : 0;
     const qn_jrow *test = NULL;
     size_t n = 0;
+    if (!qn_jv_truth(self)) return qn_jv_list(x, JT_gen, 0, out);
     if (raw->n < skip) return qn_jx_fail(x, "selectattr: needs the name of an attribute");
     if (raw->n > skip && (raw->pos[skip].type != JT_str || !(test = qn_jrow_find(qn_jtests, *raw->pos[skip].s))))
         return qn_jx_fail(x, "select: no such test");
     if (!qn_jv_items(x, self, &items) || !qn_jv_list(x, JT_gen, items->n, out)) return false;
-    const qn_jargs rest = { raw->pos + skip + 1, test ? raw->n - skip - 1 : 0, raw->kw, raw->n_kw };
+    const qn_jargs rest = { test ? raw->pos + skip + 1 : NULL, test ? raw->n - skip - 1 : 0, raw->kw, raw->n_kw };
     for (size_t i = 0; i < items->n; i++) {
         qn_jv v = items->at[i];
         if (by_attribute && !qn_jx_path(x, v, raw->pos[0], NO_DEFAULT, &v)) return false;

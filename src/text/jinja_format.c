@@ -105,12 +105,7 @@ static bool put_float(qn_jx *x, qn_jbuild *b, const field *f, double v, bool mar
 
 static bool put_text(qn_jx *x, qn_jbuild *b, const field *f, qn_jstr s)
 {
-    size_t at = 0;
-    u32 cp;
-    if (f->precision >= 0) {
-        for (i64 i = 0; i < f->precision && at < s.n; i++) at += qn_jchar(s.p + at, s.n - at, &cp);
-        s = qn_jstr_part(s, 0, at);
-    }
+    if (f->precision >= 0) s = qn_jstr_part(s, 0, qn_jstr_offset(s, (size_t)f->precision));
     return put_field(x, b, f, s, 0);
 }
 
@@ -242,7 +237,8 @@ bool qn_jformat_percent(qn_jx *x, qn_jstr fmt, qn_jv args, qn_jv *out)
         }
         if ((!qn_jv_given(v) && !next_arg(&p, &v)) || !put_percent(&p, &b, &f, c, v)) return false;
     }
-    if (args.type == JT_tuple ? p.used < args.l->n : !p.used && args.type != JT_dict && args.type != JT_list)
+    const bool indexed = args.type == JT_dict || args.type == JT_list || args.type == JT_range || args.type == JT_undef;
+    if (args.type == JT_tuple ? p.used < args.l->n : !p.used && !indexed) /* Python lets what has items go unused */
         return qn_jx_fail(x, "not all arguments converted during string formatting");
     return qn_jbuild_value(x, &b, out);
 }

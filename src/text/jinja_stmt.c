@@ -100,9 +100,9 @@ static bool parse_for_head(qn_jparse *p, qn_jnode *n)
 static qn_jnode *parse_for(qn_jparse *p)
 {
     static const char *const ends[] = { "else", "endfor", NULL }, *const end[] = { "endfor", NULL };
-    const bool saw = p->saw_loop;
     qn_jnode *n = qn_jparse_node(p, JN_for, p->cur.pos);
     if (!n || !parse_for_head(p, n)) return NULL;
+    const bool saw = p->saw_loop; /* in its head, `loop` is that of the loop around it */
     p->saw_loop = false;
     p->n_loops++;
     n->c = body_until(p, ends);
@@ -247,11 +247,12 @@ static qn_jnode *parse_with(qn_jparse *p)
     return n->c && qn_jparse_raise(p, n, n->a) && qn_jparse_raise(p, n, n->c) && block_end(p) ? n : NULL;
 }
 
-/* {% generation %}: marks the assistant's part for training; here only its body counts. */
+/* {% generation %}: marks the assistant's part for training; here it is a scope, no more. */
 static qn_jnode *parse_generation(qn_jparse *p)
 {
-    qn_jnode *n = qn_jparse_advance(p) ? whole_body(p, "endgeneration") : NULL;
-    return n && block_end(p) ? n : NULL;
+    qn_jnode *n = qn_jparse_node(p, JN_with, p->cur.pos);
+    if (!n || !qn_jparse_advance(p) || !(n->c = whole_body(p, "endgeneration"))) return NULL;
+    return qn_jparse_raise(p, n, n->c) && block_end(p) ? n : NULL;
 }
 
 static qn_jnode *parse_jump(qn_jparse *p)

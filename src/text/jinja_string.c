@@ -110,11 +110,43 @@ size_t qn_jchar_before(const char *p, size_t n, u32 *cp)
     return 1;
 }
 
+/* Bytes of the leading run of ASCII, at most `most`: eight at a time, since nearly all text is that. */
+static size_t ascii_run(const char *p, size_t n, size_t most)
+{
+    size_t at = 0;
+    u64 eight;
+    if (n > most) n = most;
+    for (; n - at >= 8; at += 8) {
+        memcpy(&eight, p + at, 8);
+        if (eight & 0x8080808080808080u) return at;
+    }
+    return at;
+}
+
+size_t qn_jstr_offset(qn_jstr s, size_t chars)
+{
+    size_t at = 0;
+    u32 cp;
+    while (chars && at < s.n) {
+        const size_t run = ascii_run(s.p + at, s.n - at, chars);
+        at += run;
+        chars -= run;
+        if (chars && at < s.n) at += qn_jchar(s.p + at, s.n - at, &cp), chars--;
+    }
+    return at;
+}
+
 size_t qn_jstr_chars(qn_jstr s)
 {
-    size_t n = 0;
+    size_t n = 0, run;
     u32 cp;
-    for (size_t at = 0; at < s.n; n++) at += qn_jchar(s.p + at, s.n - at, &cp);
+    for (size_t at = 0; at < s.n; n++) {
+        run = ascii_run(s.p + at, s.n - at, s.n);
+        at += run;
+        n += run;
+        if (at == s.n) break;
+        at += qn_jchar(s.p + at, s.n - at, &cp);
+    }
     return n;
 }
 

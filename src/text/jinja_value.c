@@ -359,7 +359,7 @@ bool qn_jv_length(qn_jx *x, qn_jv v, size_t *out)
 {
     switch (v.type) {
     case JT_undef: *out = 0; return true;
-    case JT_str: *out = qn_jstr_chars(*v.s); return qn_jx_step(x, v.s->n / 256);
+    case JT_str: *out = qn_jstr_chars(*v.s); return qn_jx_step(x, v.s->n / 64);
     case JT_list:
     case JT_tuple:
     case JT_view: *out = v.l->n; return true;

@@ -6,16 +6,27 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
-#include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "format/gguf.h"
 #include "text/template.h"
 
 #define NOON_26_JUL_2024 1721995200
+
+#ifndef __has_feature
+#define __has_feature(x) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || __has_feature(address_sanitizer) || \
+    __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#else
+#define SANITIZED 0
+#endif
 
 /* The members of a JSON object as variables; messages and tools are marked. */
 static size_t vars_of(yyjson_val *object, qn_template_var *vars, size_t cap)
@@ -69,8 +80,8 @@ static bool check_case(yyjson_val *line, yyjson_val *shared)
     if (fine && ok) fine = out.n == yyjson_get_len(want) && (!out.n || memcmp(out.p, yyjson_get_str(want), out.n) == 0);
     if (fine && !ok) fine = e.code == QN_EFORMAT && strncmp(e.msg, "template test, line ", 20) == 0;
     if (!fine) {
-        print_message("template: %.300s\n  want: %s\n  have: %s\n", yyjson_get_str(t), want ? yyjson_get_str(want) : "(an error)",
-                      ok ? (out.p ? out.p : "") : e.msg);
+        print_message("template: %.300s\n  want: %s\n  have: %s\n", yyjson_get_str(t),
+                      want ? yyjson_get_str(want) : "(an error)", ok ? (out.p ? out.p : "") : e.msg);
     }
     qn_buf_close(&out);
     qn_buf_close(&marks);
@@ -133,27 +144,22 @@ static void check_chat(const qn_template *t, yyjson_val *line, const char *bos, 
     qn_buf_close(&marks);
 }
 
-static void check_model(const char *name)
+static void fetch(const char *name)
 {
-    char path[200], command[200];
-    qn_err e = { 0 };
-    char *data;
-    size_t n;
+    char command[200];
     snprintf(command, sizeof command, "tools/fetch_tokenizers.sh %s", name);
-    if (system(command) != 0) {
-        print_message("skipped: the %s tokenizer could not be fetched\n", name);
-        skip();
-    }
-    snprintf(path, sizeof path, ".deps/tokenizers/%s/tokenizer_config.json", name);
-    yyjson_doc *config = qn_json_read(path, 1 << 26, &e);
-    assert_non_null(config);
-    yyjson_val *root = yyjson_doc_get_root(config), *src = yyjson_obj_get(root, "chat_template");
-    qn_template *t = qn_template_open(yyjson_get_str(src), yyjson_get_len(src), name, &e);
-    assert_non_null(t);
-    char *bos = token_text(root, "bos_token"), *eos = token_text(root, "eos_token");
+    if (system(command) == 0) return;
+    print_message("skipped: the %s tokenizer could not be fetched\n", name);
+    skip();
+}
+
+static void check_chats(const qn_template *t, const char *name, const char *bos, const char *eos)
+{
+    char path[200], *data;
+    qn_err e = { 0 };
+    size_t n, lines = 0;
     snprintf(path, sizeof path, "tests/data/tokenizers/%s.chats.jsonl", name);
     assert_true(qn_file_read(path, 1 << 24, &data, &n, &e));
-    size_t lines = 0;
     for (char *at = data, *end; at < data + n; at = end + 1, lines++) {
         end = memchr(at, '\n', (size_t)(data + n - at));
         if (!end) end = data + n;
@@ -163,11 +169,43 @@ static void check_model(const char *name)
         yyjson_doc_free(doc);
     }
     assert_int_equal(lines, 4);
+    qn_free(data);
+}
+
+static void check_model(const char *name)
+{
+    char path[200];
+    qn_err e = { 0 };
+    fetch(name);
+    snprintf(path, sizeof path, ".deps/tokenizers/%s/tokenizer_config.json", name);
+    yyjson_doc *config = qn_json_read(path, 1 << 26, &e);
+    assert_non_null(config);
+    yyjson_val *root = yyjson_doc_get_root(config), *src = yyjson_obj_get(root, "chat_template");
+    qn_template *t = qn_template_open(yyjson_get_str(src), yyjson_get_len(src), name, &e);
+    assert_non_null(t);
+    char *bos = token_text(root, "bos_token"), *eos = token_text(root, "eos_token");
+    check_chats(t, name, bos, eos);
     free(bos);
     free(eos);
-    qn_free(data);
     qn_template_close(t);
     yyjson_doc_free(config);
+}
+
+/* Its template stands in the GGUF file. */
+static void chats_smollm2(void **state)
+{
+    (void)state;
+    qn_err e = { 0 };
+    fetch("smollm2");
+    qn_source *s = qn_gguf_open(".deps/smollm2/SmolLM2-135M-Instruct.Q4_1.gguf", &e);
+    assert_non_null(s);
+    const qn_value *v = qn_source_get(s, "tokenizer.chat_template");
+    assert_non_null(v);
+    qn_template *t = qn_template_open(v->as.s.p, v->as.s.n, "smollm2", &e);
+    qn_source_close(s);
+    assert_non_null(t);
+    check_chats(t, "smollm2", "\"<|im_start|>\"", "\"<|im_end|>\"");
+    qn_template_close(t);
 }
 
 static void chats_qwen2_5(void **state) { (void)state; check_model("qwen2_5"); }
@@ -198,40 +236,84 @@ static void marks_survive(void **state)
 {
     (void)state;
     static const char *const cases[][2] = {
-        { "a{{ messages[0] }}b", "a#####b" }, { "{{ 'a' + messages[1] + s }}", "a##free" }, { "{{ 'a' ~ messages[2] ~ 'b' }}", "a##b" },
-        { "{{ messages[0][1:3] ~ 'z' }}", "##z" }, { "{{ ('x' ~ messages[1])[::-1] }}", "##x" }, { "{{ (' ' ~ messages[1] ~ ' ')|trim }}.", "##." },
-        { "{{ messages[0]|replace('b', 'q') }}", "#q###" }, { "{{ 'xyz'.replace('y', messages[1]) }}", "x##z" }, { "{{ messages[4].split(',')|join('-') }}", "#-#" },
-        { "{{ [s, messages[1]]|join(messages[4][1]) }}", "free###" }, { "{{ messages[1]|upper }}{{ messages[1].lower() }}|", "####|" },
-        { "{{ messages[0]|capitalize ~ messages[0]|title ~ messages[0].swapcase() }}|", "###############|" }, { "{{ messages[3]|tojson }}|", "##########|" },
-        { "{{ [messages[1], 'q']|tojson }}", "[####, \"q\"]" }, { "{{ {'a': messages[1]} }}", "{'a': ####}" }, { "{{ '%s-%d' % (messages[1], messages[2]) }}", "##-##" },
-        { "{{ '{}-{:>4}'.format(messages[1], messages[1]) }}", "##-  ##" }, { "{{ '%s %s'|format(messages[1], 1) }}", "## 1" }, { "{{ messages[0]|e }}|", "###########|" },
-        { "{{ messages[1]|indent(2, true) }}", "  ##" }, { "{% set x %}<{{ messages[1] }}>{% endset %}{{ x }}", "<##>" }, { "{% macro m(a) %}[{{ a }}]{% endmacro %}{{ m(messages[1]) }}", "[##]" },
-        { "{% filter upper %}a{{ messages[1] }}{% endfilter %}", "A##" }, { "{% for c in messages[1] %}{{ c }}.{% endfor %}", "#.#." }, { "{{ messages[1]|list|join('.') }}", "#.#" },
-        { "{% for k, v in messages[3].items() %}{{ k }}={{ v }}{% endfor %}", "#=#" }, { "{{ messages[1] * 2 }}|", "####|" }, { "{{ messages[2] + 1 }}|", "##|" }, { "{{ messages[2]|string ~ messages[2]|float }}|", "######|" },
-        { "{{ messages[3] }}|", "##########|" }, { "{{ messages[1]|map('upper')|join }}|", "##|" }, { "{{ messages[4].partition(',')|join('+') }}", "#+#+#" }, { "{{ messages[1].join(['a', 'b']) }}", "a##b" },
-        { "{{ messages[1].rjust(4, '*') }}", "**##" }, { "{{ messages[1]|center(6) }}|", "  ##  |" }, { "{{ messages[0]|striptags }}|", "##|" }, { "{{ messages[0]|truncate(4, true, '..', 0) }}", "##.." },
-        { "{{ messages[0].splitlines()[0].removeprefix('A').removesuffix('>') }}|", "###|" }, { "{{ messages[:2]|sort|join }}|", "#######|" }, { "{{ messages[:2] }}|", "###############|" }, { "{{ messages[1:2] + ['x'] }}", "[####, 'x']" },
-        { "{{ dict(a=messages[1]).a|default('q') }}|", "##|" }, { "{{ '12'|int + messages[2] }}|", "##|" }, { "{{ messages[1]|first ~ messages[1]|last ~ messages[1]|reverse }}|", "####|" }, { "{{ messages|length }}", "5" },
-        { "{{ [{'a': messages[1]}]|map(attribute='a')|first }}|", "##|" }, { "{{ [messages[1]]|batch(2, 'f')|first|join }}", "##f" }, { "{{ messages[1]|replace('', '-') }}", "-#-#-" }, { "{% set ns = namespace(t='') %}{% for i in range(200) %}{% set ns.t = ns.t + 'ab' + messages[1] %}{% endfor %}{{ ns.t[-4:] ~ ns.t[:4] }}", "ab##ab##" } };
+        { "a{{ messages[0] }}b", "a#####b" },
+        { "{{ 'a' + messages[1] + s }}", "a##free" },
+        { "{{ 'a' ~ messages[2] ~ 'b' }}", "a##b" },
+        { "{{ messages[0][1:3] ~ 'z' }}", "##z" },
+        { "{{ ('x' ~ messages[1])[::-1] }}", "##x" },
+        { "{{ (' ' ~ messages[1] ~ ' ')|trim }}.", "##." },
+        { "{{ messages[0]|replace('b', 'q') }}", "#q###" },
+        { "{{ 'xyz'.replace('y', messages[1]) }}", "x##z" },
+        { "{{ messages[4].split(',')|join('-') }}", "#-#" },
+        { "{{ [s, messages[1]]|join(messages[4][1]) }}", "free###" },
+        { "{{ messages[1]|upper }}{{ messages[1].lower() }}|", "####|" },
+        { "{{ messages[0]|capitalize ~ messages[0]|title ~ messages[0].swapcase() }}|", "###############|" },
+        { "{{ messages[3]|tojson }}|", "##########|" },
+        { "{{ [messages[1], 'q']|tojson }}", "[####, \"q\"]" },
+        { "{{ {'a': messages[1]} }}", "{'a': ####}" },
+        { "{{ '%s-%d' % (messages[1], messages[2]) }}", "##-##" },
+        { "{{ '{}-{:>4}'.format(messages[1], messages[1]) }}", "##-  ##" },
+        { "{{ '%s %s'|format(messages[1], 1) }}", "## 1" },
+        { "{{ messages[0]|e }}|", "###########|" },
+        { "{{ messages[1]|indent(2, true) }}", "  ##" },
+        { "{% set x %}<{{ messages[1] }}>{% endset %}{{ x }}", "<##>" },
+        { "{% macro m(a) %}[{{ a }}]{% endmacro %}{{ m(messages[1]) }}", "[##]" },
+        { "{% filter upper %}a{{ messages[1] }}{% endfilter %}", "A##" },
+        { "{% for c in messages[1] %}{{ c }}.{% endfor %}", "#.#." },
+        { "{{ messages[1]|list|join('.') }}", "#.#" },
+        { "{% for k, v in messages[3].items() %}{{ k }}={{ v }}{% endfor %}", "#=#" },
+        { "{{ messages[1] * 2 }}|", "####|" },
+        { "{{ messages[2] + 1 }}|", "##|" },
+        { "{{ messages[2]|string ~ messages[2]|float }}|", "######|" },
+        { "{{ messages[3] }}|", "##########|" },
+        { "{{ messages[1]|map('upper')|join }}|", "##|" },
+        { "{{ messages[4].partition(',')|join('+') }}", "#+#+#" },
+        { "{{ messages[1].join(['a', 'b']) }}", "a##b" },
+        { "{{ messages[1].rjust(4, '*') }}", "**##" },
+        { "{{ messages[1]|center(6) }}|", "  ##  |" },
+        { "{{ messages[0]|striptags }}|", "##|" },
+        { "{{ messages[0]|truncate(4, true, '..', 0) }}", "##.." },
+        { "{{ messages[0].splitlines()[0].removeprefix('A').removesuffix('>') }}|", "###|" },
+        { "{{ messages[:2]|sort|join }}|", "#######|" },
+        { "{{ messages[:2] }}|", "###############|" },
+        { "{{ messages[1:2] + ['x'] }}", "[####, 'x']" },
+        { "{{ dict(a=messages[1]).a|default('q') }}|", "##|" },
+        { "{{ '12'|int + messages[2] }}|", "##|" },
+        { "{{ messages[1]|first ~ messages[1]|last ~ messages[1]|reverse }}|", "####|" },
+        { "{{ messages|length }}", "5" },
+        { "{{ [{'a': messages[1]}]|map(attribute='a')|first }}|", "##|" },
+        { "{{ [messages[1]]|batch(2, 'f')|first|join }}", "##f" },
+        { "{{ messages[1]|replace('', '-') }}", "-#-#-" },
+        { "{% set ns = namespace(t='') %}{% for i in range(200) %}"
+          "{% set ns.t = ns.t + 'ab' + messages[1] %}{% endfor %}{{ ns.t[-4:] ~ ns.t[:4] }}", "ab##ab##" } };
     for (size_t i = 0; i < QN_COUNT(cases); i++) check_marks(cases[i][0], cases[i][1]);
 }
 
 /* ---- limits */
 
+/* Of this process: other work on the machine does not count. */
+static double cpu_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
 static void check_stopped(const char *src, const char *why)
 {
     qn_buf out = { 0 }, marks = { 0 };
     qn_err e = { 0 };
-    const u64 begin = qn_now_ns();
+    const double begin = cpu_seconds();
     const bool ok = render_text(src, "{\"messages\": []}", &out, &marks, &e);
-    const double seconds = (double)(qn_now_ns() - begin) * 1e-9;
-    if (ok || !strstr(e.msg, why) || seconds > 1) print_message("%.60s: %s (%.2f s)\n", src, ok ? "no error" : e.msg, seconds);
+    const double seconds = cpu_seconds() - begin, most = SANITIZED ? 10 : 1;
+    if (ok || !strstr(e.msg, why) || seconds > most)
+        print_message("%.60s: %s (%.2f s)\n", src, ok ? "no error" : e.msg, seconds);
     assert_false(ok);
     assert_non_null(strstr(e.msg, "template test, line "));
     assert_non_null(strstr(e.msg, ", column "));
     assert_non_null(strstr(e.msg, why));
     assert_int_equal(out.n, 0);
-    assert_true(seconds < 5); /* 1 s on a quiet machine without sanitizers */
+    assert_true(seconds < most);
 }
 
 static char *repeated(const char *open, size_t times, const char *mid, const char *close)
@@ -243,7 +325,8 @@ static char *repeated(const char *open, size_t times, const char *mid, const cha
     return b.p;
 }
 
-static void check_deep(const char *before, const char *open, const char *mid, const char *close, const char *after, const char *why)
+static void check_deep(const char *before, const char *open, const char *mid, const char *close, const char *after,
+                       const char *why)
 {
     char *body = repeated(open, 10000, mid, close);
     qn_buf b = { 0 };
@@ -256,13 +339,20 @@ static void check_deep(const char *before, const char *open, const char *mid, co
 static void bombs(void)
 {
     check_stopped("{{ range(10**9) }}", "range: more than");
-    check_stopped("{% for a in range(10000) %}{% for b in range(10000) %}{% for c in range(10000) %}{% endfor %}{% endfor %}{% endfor %}", "steps");
-    check_stopped("{% set ns = namespace(s='x') %}{% for i in range(64) %}{% set ns.s = ns.s + ns.s %}{% endfor %}", "4 MiB");
-    check_stopped("{% set ns = namespace(s='x') %}{% for i in range(64) %}{% set ns.s = ns.s ~ ns.s %}{% endfor %}", "4 MiB");
-    check_stopped("{% set ns = namespace(s=[1]) %}{% for i in range(64) %}{% set ns.s = ns.s + ns.s %}{% endfor %}", "stopped after");
-    check_stopped("{% set ns = namespace(s=1) %}{% for i in range(5000) %}{% set ns.s = [ns.s] %}{% endfor %}{{ ns.s }}", "nested too deeply");
-    check_stopped("{% set ns = namespace(s=1) %}{% for i in range(5000) %}{% set ns.s = [ns.s] %}{% endfor %}{{ ns.s|tojson }}", "nested too deeply");
-    check_stopped("{% set ns = namespace(s=1, t=1) %}{% for i in range(5000) %}{% set ns.s = [ns.s] %}{% set ns.t = [ns.t] %}{% endfor %}{{ ns.s == ns.t }}", "nested too deeply");
+    check_stopped("{% for a in range(10000) %}{% for b in range(10000) %}{% for c in range(10000) %}{% endfor %}"
+                  "{% endfor %}{% endfor %}", "steps");
+    check_stopped("{% set ns = namespace(s='x') %}{% for i in range(64) %}{% set ns.s = ns.s + ns.s %}{% endfor %}",
+                  "4 MiB");
+    check_stopped("{% set ns = namespace(s='x') %}{% for i in range(64) %}{% set ns.s = ns.s ~ ns.s %}{% endfor %}",
+                  "4 MiB");
+    check_stopped("{% set ns = namespace(s=[1]) %}{% for i in range(64) %}{% set ns.s = ns.s + ns.s %}{% endfor %}",
+                  "stopped after");
+    check_stopped("{% set ns = namespace(s=1) %}{% for i in range(5000) %}{% set ns.s = [ns.s] %}{% endfor %}{{ ns.s }}",
+                  "nested too deeply");
+    check_stopped("{% set ns = namespace(s=1) %}{% for i in range(5000) %}{% set ns.s = [ns.s] %}{% endfor %}"
+                  "{{ ns.s|tojson }}", "nested too deeply");
+    check_stopped("{% set ns = namespace(s=1, t=1) %}{% for i in range(5000) %}{% set ns.s = [ns.s] %}"
+                  "{% set ns.t = [ns.t] %}{% endfor %}{{ ns.s == ns.t }}", "nested too deeply");
     check_stopped("{% set ns = namespace() %}{% set ns.me = ns %}{{ ns }}", "nested too deeply");
     check_stopped("{{ 'x' * 10**12 }}", "4 MiB");
     check_stopped("{{ [1] * 10**12 }}", "line");
@@ -272,12 +362,18 @@ static void bombs(void)
     check_stopped("{{ 'ab'.ljust(10**12) }}", "4 MiB");
     check_stopped("{{ '%1000000000d' % 1 }}", "width");
     check_stopped("{{ '{:1000000000}'.format(1) }}", "width");
-    check_stopped("{% set a = 'a' * 1000000 %}{% for i in range(100000) %}{{ a.rfind('a' * 500000 ~ 'b') }}{% endfor %}", "line");
-    check_stopped("{% set a = 'a' * 1000000 %}{% for i in range(100000) %}{% if a|length %}{% endif %}{% endfor %}", "steps");
-    check_stopped("{% set a = 'a' * 1000000 %}{% for i in range(100000) %}{% if a.strip(a) %}{% endif %}{% endfor %}", "steps");
-    check_stopped("{% for i in range(100000) %}{{ 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa' }}{% endfor %}", "4 MiB");
+    check_stopped("{% set a = 'a' * 1000000 %}{% for i in range(100000) %}{{ a.rfind('a' * 500000 ~ 'b') }}{% endfor %}",
+                  "line");
+    check_stopped("{% set a = 'a' * 1000000 %}{% for i in range(100000) %}{% if a|length %}{% endif %}{% endfor %}",
+                  "steps");
+    check_stopped("{% set a = 'a' * 1000000 %}{% for i in range(100000) %}{% if a.strip(a) %}{% endif %}{% endfor %}",
+                  "steps");
+    check_stopped("{% for i in range(100000) %}"
+                  "{{ 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa' }}{% endfor %}",
+                  "4 MiB");
     check_stopped("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "within each other");
-    check_stopped("{% macro a() %}{{ b() }}{% endmacro %}{% macro b() %}{% for i in [1] %}{% if i %}{% call a() %}{% endcall %}{% endif %}{% endfor %}{% endmacro %}{{ a() }}", "line");
+    check_stopped("{% macro a() %}{{ b() }}{% endmacro %}{% macro b() %}{% for i in [1] %}{% if i %}{% call a() %}"
+                  "{% endcall %}{% endif %}{% endfor %}{% endmacro %}{{ a() }}", "line");
     check_stopped("{% for x in [1] recursive %}{{ loop([1]) }}{% endfor %}", "within each other");
 }
 
@@ -315,11 +411,7 @@ static void *on_small_stack(void *arg)
 static void limits_hold(void **state)
 {
     (void)state;
-#if defined(__SANITIZE_ADDRESS__)
-    const size_t stack = 2u << 20;
-#else
-    const size_t stack = 256u << 10;
-#endif
+    const size_t stack = SANITIZED ? 4u << 20 : 256u << 10;
     pthread_attr_t attr;
     pthread_t thread;
     assert_int_equal(pthread_attr_init(&attr), 0);
@@ -339,7 +431,8 @@ static void deep_enough(void **state)
     assert_true(render_text(body, "{}", &out, NULL, &e));
     assert_string_equal(out.p, "x");
     out.n = 0;
-    assert_true(render_text("{% macro m(n) %}{% if n %}{{ n % 10 ~ m(n - 1) }}{% endif %}{% endmacro %}{{ m(40) }}", "{}", &out, NULL, &e));
+    assert_true(render_text("{% macro m(n) %}{% if n %}{{ n % 10 ~ m(n - 1) }}{% endif %}{% endmacro %}{{ m(40) }}",
+                            "{}", &out, NULL, &e));
     assert_int_equal(out.n, 40);
     qn_free(body);
     qn_buf_close(&out);
@@ -366,10 +459,13 @@ static void too_long(void **state)
 static void errors_name_the_place(void **state)
 {
     (void)state;
-    static const char *const cases[][2] = {
-        { "a\nb {{ 1 + }}", "line 2, column 10: unexpected '}}'" }, { "{% if x %}\n\n  {{ x.y.z }}\n{% endif %}", "line 3, column 9: " },
-        { "\n{% nope %}", "line 2, column 4: unknown tag 'nope'" }, { "{{ 1|nope }}", "line 1, column 6: no filter named 'nope'" },
-        { "\n\n{{ raise_exception('only user and assistant') }}", "line 3, column 19: only user and assistant" }, { "{{ q() }}", "'q' is undefined" } };
+    static const char *const cases[][2] = { { "a\nb {{ 1 + }}", "line 2, column 10: unexpected '}}'" },
+                                            { "{% if x %}\n\n  {{ x.y.z }}\n{% endif %}", "line 3, column 9: " },
+                                            { "\n{% nope %}", "line 2, column 4: unknown tag 'nope'" },
+                                            { "{{ 1|nope }}", "line 1, column 6: no filter named 'nope'" },
+                                            { "\n\n{{ raise_exception('only user and assistant') }}",
+                                              "line 3, column 19: only user and assistant" },
+                                            { "{{ q() }}", "'q' is undefined" } };
     for (size_t i = 0; i < QN_COUNT(cases); i++) {
         qn_buf out = { 0 };
         qn_err e = { 0 };
@@ -383,15 +479,20 @@ static void errors_name_the_place(void **state)
 static void sandbox_is_closed(void **state)
 {
     (void)state;
-    static const char *const inert[] = { "{{ ''.__class__ }}", "{{ cycler.__init__ }}", "{{ lipsum }}", "{{ joiner }}", "{{ self }}", "{{ os }}", "{{ messages.append }}",
-        "{{ messages.__globals__ }}", "{{ config }}", "{{ request }}" };
-    static const char *const refused[] = { "{{ ''.__class__.__mro__[1].__subclasses__() }}", "{{ cycler.__init__.__globals__.os.popen('id').read() }}", "{{ lipsum() }}",
-        "{{ lipsum.__globals__ }}", "{{ os.popen('id') }}", "{{ messages.append(1) }}", "{{ {}.update({}) }}", "{{ ''|attr('__class__')|attr('__mro__') }}", "{% import 'os' as os %}",
-        "{% include '/etc/passwd' %}", "{{ range.__init__() }}", "{{ raise_exception.__globals__['os'] }}", "{{ namespace().__class__() }}", "{{ '{0.__class__.__mro__}'.format('') }}" };
+    static const char *const inert[] = {
+        "{{ ''.__class__ }}", "{{ cycler }}", "{{ lipsum }}", "{{ joiner }}", "{{ self }}", "{{ os }}",
+        "{{ messages.append }}", "{{ messages.__globals__ }}", "{{ config }}", "{{ request }}" };
+    static const char *const refused[] = {
+        "{{ ''.__class__.__mro__[1].__subclasses__() }}", "{{ cycler.__init__.__globals__.os.popen('id').read() }}",
+        "{{ cycler.__init__ }}", "{{ lipsum() }}", "{{ lipsum.__globals__ }}", "{{ os.popen('id') }}",
+        "{{ messages.append(1) }}", "{{ {}.update({}) }}", "{{ ''|attr('__class__')|attr('__mro__') }}",
+        "{% import 'os' as os %}", "{% include '/etc/passwd' %}", "{{ range.__init__() }}",
+        "{{ raise_exception.__globals__['os'] }}", "{{ namespace().__class__() }}",
+        "{{ '{0.__class__.__mro__}'.format('') }}" };
     qn_buf out = { 0 };
     qn_err e = { 0 };
     for (size_t i = 0; i < QN_COUNT(inert); i++) {
-        const bool ok = !strstr(inert[i], "cycler") ? render_text(inert[i], "{\"messages\": []}", &out, NULL, &e) : true;
+        const bool ok = render_text(inert[i], "{\"messages\": []}", &out, NULL, &e);
         if (!ok) print_message("%s: %s\n", inert[i], e.msg);
         assert_true(ok);
         assert_int_equal(out.n, 0);
@@ -411,7 +512,8 @@ static void bad_variables(void **state)
     qn_buf out = { 0 };
     qn_template *t = qn_template_open("{{ x }}{{ y }}", 14, "vars", &e);
     assert_non_null(t);
-    const qn_template_var bad = { "x", "{\"a\":", 5, false }, unused = { "zz", "{", 1, false }, big = { "y", "18446744073709551615", 20, true };
+    const qn_template_var bad = { "x", "{\"a\":", 5, false }, unused = { "zz", "{", 1, false },
+                          big = { "y", "18446744073709551615", 20, true };
     assert_false(qn_template_render(t, &bad, 1, 0, &out, NULL, &e));
     assert_non_null(strstr(e.msg, "x"));
     assert_true(qn_template_render(t, &unused, 1, 0, &out, NULL, &e));
@@ -426,10 +528,14 @@ static void bad_variables(void **state)
 
 static bool whole_life(qn_err *e)
 {
-    static const char src[] = "{% macro m(a, b=1) %}{{ a }}{{ b }}{% endmacro %}{% set ns = namespace(n=0) %}{% for x in messages|reverse if x %}"
-        "{% set ns.n = ns.n + loop.index %}{{ m(x.content|trim|replace('a', 'b'), b=x|tojson(indent=2)) }}{% endfor %}{{ '%s-%d' % ('a', 3) }}"
-        "{{ messages[0].content.split(' ')|map('upper')|join(',') }}{{ ('x' * 5000)|length }}{{ messages|map(attribute='role')|unique|list }}";
-    static const char json[] = "[{\"role\": \"user\", \"content\": \" a b c \"}, {\"role\": \"assistant\", \"content\": \"d\"}]";
+    static const char src[] = "{% macro m(a, b=1) %}{{ a }}{{ b }}{% endmacro %}{% set ns = namespace(n=0) %}{% for x "
+                              "in messages|reverse if x %}"
+                              "{% set ns.n = ns.n + loop.index %}{{ m(x.content|trim|replace('a', 'b'), "
+                              "b=x|tojson(indent=2)) }}{% endfor %}{{ '%s-%d' % ('a', 3) }}"
+                              "{{ messages[0].content.split(' ')|map('upper')|join(',') }}{{ ('x' * 5000)|length }}{{ "
+                              "messages|map(attribute='role')|unique|list }}";
+    static const char json[] =
+        "[{\"role\": \"user\", \"content\": \" a b c \"}, {\"role\": \"assistant\", \"content\": \"d\"}]";
     const qn_template_var var = { "messages", json, sizeof json - 1, true };
     qn_buf out = { 0 }, marks = { 0 };
     qn_template *t = qn_template_open(src, sizeof src - 1, "memory", e);
@@ -466,10 +572,12 @@ static void survives_no_memory(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equals_jinja2), cmocka_unit_test(chats_qwen2_5), cmocka_unit_test(chats_llama3_2), cmocka_unit_test(chats_gemma3),
-        cmocka_unit_test(marks_survive), cmocka_unit_test(limits_hold), cmocka_unit_test(deep_enough), cmocka_unit_test(too_long),
-        cmocka_unit_test(errors_name_the_place), cmocka_unit_test(sandbox_is_closed), cmocka_unit_test(bad_variables),
-        cmocka_unit_test(survives_no_memory) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(equals_jinja2),     cmocka_unit_test(chats_qwen2_5),
+                                        cmocka_unit_test(chats_llama3_2),    cmocka_unit_test(chats_gemma3),
+                                        cmocka_unit_test(chats_smollm2),     cmocka_unit_test(marks_survive),
+                                        cmocka_unit_test(limits_hold),       cmocka_unit_test(deep_enough),
+                                        cmocka_unit_test(too_long),          cmocka_unit_test(errors_name_the_place),
+                                        cmocka_unit_test(sandbox_is_closed), cmocka_unit_test(bad_variables),
+                                        cmocka_unit_test(survives_no_memory) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
