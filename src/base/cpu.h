@@ -16,7 +16,11 @@ int qn_cpu_threads(void);                /* physical cores within affinity mask 
 /* Binds the calling thread to the core that lane i of n should use. Best effort. */
 void qn_cpu_pin(int i, int n);
 
-typedef struct qn_topology { int packages, cores, pus, numa_nodes, allowed_pus; double quota_cpus; /* 0: none */ u64 l2, l3, memory; } qn_topology;
+typedef struct qn_topology {
+    int packages, cores, pus, numa_nodes, allowed_pus;
+    double quota_cpus; /* 0: none */
+    u64 l2, l3, memory;
+} qn_topology;
 void qn_cpu_topology(qn_topology *t);
 
 #endif

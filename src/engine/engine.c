@@ -14,7 +14,8 @@ static bool check_options(const qn_engine *en, const qn_options *o, qn_err *e)
 {
     const qn_model *m = en->m;
     if (o->threads < 0 || o->threads > 1024) return qn_fail(e, QN_EUSAGE, "threads %d is not between 1 and 1024", o->threads);
-    if (o->n_ctx < 0 || o->n_seq < 0 || o->n_batch < 0) return qn_fail(e, QN_EUSAGE, "context, sessions and batch cannot be negative");
+    if (o->n_ctx < 0 || o->n_seq < 0 || o->n_batch < 0)
+        return qn_fail(e, QN_EUSAGE, "context, sessions and batch cannot be negative");
     if (o->n_seq > 4096) return qn_fail(e, QN_EUSAGE, "%d sessions; at most 4096 may be open at once", o->n_seq);
     if (o->n_batch > 65536) return qn_fail(e, QN_EUSAGE, "batch of %d rows; at most 65536", o->n_batch);
     if (o->isa < 0 || o->isa > (int)ISA_avx512) return qn_fail(e, QN_EUSAGE, "unknown ISA level %d", o->isa);
@@ -23,7 +24,8 @@ static bool check_options(const qn_engine *en, const qn_options *o, qn_err *e)
                        qn_isa_name(qn_cpu_isa()));
     if (o->kv < QN_KV_F16 || o->kv > QN_KV_Q8_0) return qn_fail(e, QN_EUSAGE, "unknown KV type %d", o->kv);
     if (o->kv == QN_KV_Q8_0 && m->d_head % 32)
-        return qn_fail(e, QN_EUNSUPPORTED, "a q8_0 KV cache needs heads of a multiple of 32 values; this model's have %d", m->d_head);
+        return qn_fail(e, QN_EUNSUPPORTED, "a q8_0 KV cache needs heads of a multiple of 32 values; this model's have %d",
+                       m->d_head);
     return true;
 }
 
@@ -58,7 +60,8 @@ static size_t list_scratch(qn_engine *en, need *out)
     const size_t d = (size_t)m->d_model, ff = (size_t)m->d_ff, nl = (size_t)en->n_logits, f = sizeof(float);
     const need all[] = {
         { (void **)&b->x, n * d, f }, { (void **)&b->h, n * d, f }, { (void **)&b->q, n * q, f }, { (void **)&b->a, n * q, f },
-        { (void **)&b->k, n * kv, f }, { (void **)&b->v, n * kv, f }, { (void **)&b->gate, n * ff, f }, { (void **)&b->up, n * ff, f },
+        { (void **)&b->k, n * kv, f }, { (void **)&b->v, n * kv, f },
+        { (void **)&b->gate, n * ff, f }, { (void **)&b->up, n * ff, f },
         { (void **)&b->last, nl * d, f }, { (void **)&b->normed, nl * d, f }, { (void **)&b->logits, nl * (size_t)m->n_vocab, f },
         { (void **)&b->tokens, n, sizeof(i32) }, { (void **)&b->pos, n, sizeof(i32) }, { (void **)&b->asking, nl, sizeof(i32) },
         { (void **)&en->firsts, n, sizeof(i32) }, { (void **)&b->cache, (size_t)m->n_layer, sizeof(u8 *) },
@@ -76,8 +79,8 @@ static bool check_memory(const qn_engine *en, u64 scratch, size_t row_bytes, con
         kv += (u64)layers[g] * 2 * QN_PAGE * row_bytes * (u64)pages_per_session(en, g) * (u64)en->n_seq;
     const u64 have = qn_mem_available();
     if (have == 0 || kv + scratch <= have) return true;
-    return qn_fail(e, QN_ENOMEM, "not enough memory for a context of %d tokens: need %llu bytes (KV %llu, scratch %llu), have %llu; "
-                   "lower -c or use --kv q8_0", en->n_ctx, (unsigned long long)(kv + scratch), (unsigned long long)kv,
+    return qn_fail(e, QN_ENOMEM, "not enough memory for a context of %d tokens: need %llu bytes (KV %llu, scratch %llu), "
+                   "have %llu; lower -c or use --kv q8_0", en->n_ctx, (unsigned long long)(kv + scratch), (unsigned long long)kv,
                    (unsigned long long)scratch, (unsigned long long)have);
 }
 

@@ -67,7 +67,8 @@ static bool run_prompt(job *j, qn_err *e)
 static bool show(job *j, i32 id, float logprob, const char *text, size_t n)
 {
     const int n_probs = qn_mini(j->r->sampling.n_probs, j->sampler.n_vocab);
-    const qn_piece piece = { .id = id, .text = text, .n_text = n, .logprob = logprob, .probs = j->sampler.probs, .n_probs = n_probs };
+    const qn_piece piece = { .id = id, .text = text, .n_text = n, .logprob = logprob, .probs = j->sampler.probs,
+                             .n_probs = n_probs };
     return !j->r->each || j->r->each(j->r->user, &piece);
 }
 
@@ -114,7 +115,8 @@ static bool run_tokens(job *j, qn_err *e)
     qn_result *out = j->out;
     while (out->n_new < j->most) {
         float logprob;
-        const i32 id = qn_sampler_draw(&j->sampler, s->logits, &j->r->sampling, s->tokens, (size_t)s->n_tokens, (u64)out->n_new, &logprob);
+        const i32 id = qn_sampler_draw(&j->sampler, s->logits, &j->r->sampling, s->tokens, (size_t)s->n_tokens,
+                                       (u64)out->n_new, &logprob);
         if (out->n_new == 0) out->first_ns = qn_now_ns() - j->begin;
         out->ids[out->n_new++] = id;
         if (is_end(j, id)) {
@@ -129,7 +131,8 @@ static bool run_tokens(job *j, qn_err *e)
         while (!s->logits)
             if (!qn_engine_step(s->en, NULL, e)) return false;
     }
-    if (out->stop == QN_STOP_NONE) out->stop = j->r->n_predict >= 0 && out->n_new >= j->r->n_predict ? QN_STOP_LENGTH : QN_STOP_CONTEXT;
+    const bool enough = j->r->n_predict >= 0 && out->n_new >= j->r->n_predict;
+    if (out->stop == QN_STOP_NONE) out->stop = enough ? QN_STOP_LENGTH : QN_STOP_CONTEXT;
     return true;
 }
 

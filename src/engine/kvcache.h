@@ -1,5 +1,5 @@
-/* kvcache.h - the paged KV cache. Memory is cut into pages of QN_PAGE tokens; a session's timeline is a table of pages. Full pages
- * are published under the hash of all tokens up to their end, so that any later timeline with the same beginning takes them
+/* kvcache.h - the paged KV cache. Memory is cut into pages of QN_PAGE tokens; a session's timeline is a table of pages. Full
+ * pages are published under the hash of all tokens up to their end, so that any later timeline with the same beginning takes them
  * as they are. Pages are counted by their users; one that nobody uses keeps its content until it is the oldest of its kind
  * and somebody needs room.
  * Two groups: layers that see everything, and sliding ones, whose pages go back as soon as no window reaches them. */

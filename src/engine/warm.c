@@ -27,7 +27,8 @@ bool qn_warm(const qn_source *s, qn_progress_fn progress, void *user, qn_err *e)
     for (int i = 0; i < s->n_maps; i++) {
         for (u64 at = 0; at < s->maps[i].bytes; at += PIECE) {
             const u64 n = s->maps[i].bytes - at < PIECE ? s->maps[i].bytes - at : PIECE;
-            if (!warm_piece(s->maps[i].p + at, n)) return qn_fail(e, QN_EIO, "%s: the file became shorter while it was being read", s->path);
+            if (!warm_piece(s->maps[i].p + at, n))
+                return qn_fail(e, QN_EIO, "%s: the file became shorter while it was being read", s->path);
             done += n;
             if (progress && !progress(user, "loading", (double)done / (double)total))
                 return qn_fail(e, QN_ECANCELLED, "loading was stopped");

@@ -31,7 +31,8 @@ bool qn_choose(qn_op op, const qn_args *args, qn_isa most, int bucket, qn_arena 
     for (int i = 0; i < qn_n_kernels; i++) {
         const qn_kernel *k = &qn_kernels[i];
         if (!fits(k, op, type) || k == best) continue;
-        qn_buf_printf(&rejected, "%s%s: %s", rejected.n ? "; " : "", k->name, k->isa > most ? "above the allowed level" : "lower level");
+        qn_buf_printf(&rejected, "%s%s: %s", rejected.n ? "; " : "", k->name,
+                      k->isa > most ? "above the allowed level" : "lower level");
     }
     out->kernel = best;
     out->reason = explain(best, most, a, e);

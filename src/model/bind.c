@@ -100,7 +100,8 @@ bool qn_model_bind(qn_model *m, qn_err *e)
     if (!matrix(&b, "token_embd", m->n_vocab, m->d_model, false, &m->embed)) return false;
     if (!norm(&b, "output_norm", m->d_model, &m->output_norm)) return false;
     m->output = m->embed; /* tied, unless the file has a matrix of its own */
-    if (qn_source_tensor(m->src, "output.weight") && !matrix(&b, "output", m->n_vocab, m->d_model, false, &m->output)) return false;
+    const bool untied = qn_source_tensor(m->src, "output.weight") != NULL;
+    if (untied && !matrix(&b, "output", m->n_vocab, m->d_model, false, &m->output)) return false;
     for (b.layer = 0; b.layer < m->n_layer; b.layer++)
         if (!bind_layer(&b, &m->layers[b.layer])) return false;
     b.used += qn_source_tensor(m->src, "rope_freqs.weight") != NULL;

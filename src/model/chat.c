@@ -22,7 +22,8 @@ static const char *pick(yyjson_val *root)
     return first;
 }
 
-bool qn_chat_template(const char *jinja, size_t n_jinja, const char *config, size_t n_config, const char *what, char **out, qn_err *e)
+bool qn_chat_template(const char *jinja, size_t n_jinja, const char *config, size_t n_config, const char *what, char **out,
+                      qn_err *e)
 {
     *out = NULL;
     if (jinja) return (*out = qn_strndup(jinja, n_jinja, e)) != NULL;

@@ -78,7 +78,9 @@ static void put_tensors(qn_buf *b, const qn_source *s)
 
 static void put_context(qn_buf *b, const qn_model *m)
 {
-    static const struct { const char *name; int kv; } kinds[] = { { "f16", QN_KV_F16 }, { "f32", QN_KV_F32 }, { "q8_0", QN_KV_Q8_0 } };
+    static const struct { const char *name; int kv; } kinds[] = {
+        { "f16", QN_KV_F16 }, { "f32", QN_KV_F32 }, { "q8_0", QN_KV_Q8_0 },
+    };
     qn_buf_puts(b, ",\"kv_bytes\":{");
     for (size_t i = 0; i < QN_COUNT(kinds); i++) {
         qn_buf_printf(b, "%s\"%s\":{", i ? "," : "", kinds[i].name);
@@ -102,8 +104,8 @@ static void put_facts(qn_buf *b, const qn_model *m)
     qn_buf_json(b, i.path, strlen(i.path));
     qn_buf_puts(b, ",\"name\":");
     qn_buf_json(b, i.name, strlen(i.name));
-    qn_buf_printf(b, ",\"arch\":\"%s\",\"type\":\"%s\",\"n_params\":%llu,\"n_bytes\":%llu,\"n_layer\":%d,\"n_head\":%d,\"n_kv\":%d,"
-                  "\"d_model\":%d,\"d_head\":%d,\"d_ff\":%d,\"n_vocab\":%d,\"n_ctx_train\":%d,\"sliding_window\":%d,"
+    qn_buf_printf(b, ",\"arch\":\"%s\",\"type\":\"%s\",\"n_params\":%llu,\"n_bytes\":%llu,\"n_layer\":%d,\"n_head\":%d,"
+                  "\"n_kv\":%d,\"d_model\":%d,\"d_head\":%d,\"d_ff\":%d,\"n_vocab\":%d,\"n_ctx_train\":%d,\"sliding_window\":%d,"
                   "\"rope_base\":%.9g,\"unused_tensors\":%d,\"tied_output\":%s", i.arch, i.type, (unsigned long long)i.n_params,
                   (unsigned long long)i.n_bytes, i.n_layer, i.n_head, i.n_kv, i.d_model, i.d_head, i.d_ff, i.n_vocab,
                   i.n_ctx_train, i.sliding_window, (double)m->rope_base, m->n_extra,

@@ -36,7 +36,8 @@ typedef struct qn_layer {
     const float *attn_norm, *ffn_norm;            /* [d_model] */
     const float *attn_post_norm, *ffn_post_norm;  /* [d_model], post_norm only */
     const float *q_norm, *k_norm;                 /* [d_head], qk_norm only */
-    qn_weight wq, wk, wv, wo;                     /* [n_head*d_head, d_model], [n_kv*d_head, d_model] x2, [d_model, n_head*d_head] */
+    qn_weight wq, wo;                             /* [n_head*d_head, d_model], [d_model, n_head*d_head] */
+    qn_weight wk, wv;                             /* [n_kv*d_head, d_model] */
     qn_weight w_gate, w_up, w_down;               /* [d_ff, d_model] x2, [d_model, d_ff] */
     bool sliding;
 } qn_layer;

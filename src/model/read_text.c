@@ -18,7 +18,8 @@ static bool strings(const qn_source *s, const char *key, bool needed, const qn_s
     const qn_value *v = qn_source_get(s, key);
     if (!v && !needed) return true;
     if (!v) return qn_fail(e, QN_EFORMAT, "%s: missing key %s", s->path, key);
-    if (v->kind != KIND_array || v->item != KIND_str) return qn_fail(e, QN_EFORMAT, "%s: %s is no array of strings", s->path, key);
+    if (v->kind != KIND_array || v->item != KIND_str)
+        return qn_fail(e, QN_EFORMAT, "%s: %s is no array of strings", s->path, key);
     *out = v->strs;
     *n = v->n;
     return true;
@@ -118,7 +119,8 @@ static bool tokenizer_of_folder(const char *dir, qn_tokenizer **out, qn_err *e)
 {
     char *json = NULL, *config = NULL, *path = qn_path_join(dir, "tokenizer.json", e);
     size_t n_json = 0, n_config = 0;
-    bool ok = path && read_beside(dir, "tokenizer.json", &json, &n_json, e) && read_beside(dir, "tokenizer_config.json", &config, &n_config, e);
+    bool ok = path && read_beside(dir, "tokenizer.json", &json, &n_json, e) &&
+              read_beside(dir, "tokenizer_config.json", &config, &n_config, e);
     if (ok && json) {
         *out = qn_tokenizer_from_json(json, n_json, config, n_config, path, e);
         ok = *out != NULL;
@@ -133,7 +135,8 @@ static bool template_of_folder(const char *dir, char **text, qn_err *e)
 {
     char *jinja = NULL, *config = NULL, *path = qn_path_join(dir, "tokenizer_config.json", e);
     size_t n_jinja = 0, n_config = 0;
-    bool ok = path && read_beside(dir, "chat_template.jinja", &jinja, &n_jinja, e) && read_beside(dir, "tokenizer_config.json", &config, &n_config, e);
+    bool ok = path && read_beside(dir, "chat_template.jinja", &jinja, &n_jinja, e) &&
+              read_beside(dir, "tokenizer_config.json", &config, &n_config, e);
     if (ok) ok = qn_chat_template(jinja, n_jinja, config, n_config, path, text, e);
     qn_free(jinja);
     qn_free(config);
@@ -204,7 +207,8 @@ static qn_tokenizer *open_json(const char *path, qn_err *e)
     qn_tokenizer *t = NULL;
     char *json = NULL, *config = NULL, *dir = folder_of(path, e);
     size_t n_json = 0, n_config = 0;
-    if (dir && qn_file_read(path, MOST_JSON, &json, &n_json, e) && read_beside(dir, "tokenizer_config.json", &config, &n_config, e))
+    if (dir && qn_file_read(path, MOST_JSON, &json, &n_json, e) &&
+        read_beside(dir, "tokenizer_config.json", &config, &n_config, e))
         t = qn_tokenizer_from_json(json, n_json, config, n_config, path, e);
     qn_free(json);
     qn_free(config);

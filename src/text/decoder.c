@@ -86,7 +86,8 @@ static int byte_of(const char *s, size_t n)
     int v = 0;
     for (int i = 3; i < 5; i++) {
         const char c = s[i];
-        const int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+        const int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                        : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
         if (digit < 0) return -1;
         v = v * 16 + digit;
     }
@@ -233,7 +234,8 @@ static void end(qn_decoder *d, size_t k, qn_buf *out)
     case STEP_replace:
         if (!g->fused) break;
         g->made.n = 0;
-        d->ok = d->ok && qn_replace(&g->made, g->held.p, g->held.n, g->step->regex, g->step->literal, g->step->content, &d->matcher, d->e);
+        d->ok = d->ok && qn_replace(&g->made, g->held.p, g->held.n, g->step->regex, g->step->literal, g->step->content,
+                                    &d->matcher, d->e);
         pass(d, k + 1, g->made.p, g->made.n, out);
         break;
     case STEP_strip:

@@ -30,7 +30,8 @@ typedef struct qn_norm {
 /* Runs all steps on text; tmp is scratch. */
 bool qn_normalise(const qn_norm *steps, size_t n, qn_matcher *m, qn_buf *text, qn_buf *tmp, qn_err *e);
 /* Every occurrence of the literal, or of the regex, becomes content. */
-bool qn_replace(qn_buf *out, const char *s, size_t n, const qn_regex *r, qn_str literal, qn_str content, qn_matcher *m, qn_err *e);
+bool qn_replace(qn_buf *out, const char *s, size_t n, const qn_regex *r, qn_str literal, qn_str content, qn_matcher *m,
+                qn_err *e);
 
 /* ---- pre-tokenisers: pieces to pieces (pretokenize.c) */
 
@@ -53,7 +54,8 @@ typedef struct qn_pre {
 
 typedef struct qn_pre_work { qn_pieces a, b; qn_buf subject; } qn_pre_work;
 /* Cuts text; the pieces come out in w->a. first: the text begins where the whole input begins. */
-bool qn_pretokenise(const qn_pre *steps, size_t n, qn_matcher *m, const char *text, size_t bytes, bool first, qn_pre_work *w, qn_err *e);
+bool qn_pretokenise(const qn_pre *steps, size_t n, qn_matcher *m, const char *text, size_t bytes, bool first, qn_pre_work *w,
+                    qn_err *e);
 void qn_pre_work_close(qn_pre_work *w);
 
 /* The pre-tokenisers that GGUF knows by name. */

@@ -19,8 +19,10 @@ void qn_rope_ref(const void *args, qn_lane lane)
 {
     const qn_rope *a = args;
     for (int t = lane_begin(a->n, lane), end = lane_end(a->n, lane); t < end; t++) {
-        for (int h = 0; h < a->n_head; h++) rotate(a, a->q + ((size_t)t * (size_t)a->n_head + (size_t)h) * (size_t)a->d_head, a->pos[t]);
-        for (int h = 0; h < a->n_kv; h++) rotate(a, a->k + ((size_t)t * (size_t)a->n_kv + (size_t)h) * (size_t)a->d_head, a->pos[t]);
+        for (int h = 0; h < a->n_head; h++)
+            rotate(a, a->q + ((size_t)t * (size_t)a->n_head + (size_t)h) * (size_t)a->d_head, a->pos[t]);
+        for (int h = 0; h < a->n_kv; h++)
+            rotate(a, a->k + ((size_t)t * (size_t)a->n_kv + (size_t)h) * (size_t)a->d_head, a->pos[t]);
     }
 }
 
