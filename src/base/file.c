@@ -408,13 +408,11 @@ char *qn_path_within(const char *dir, const char *name, qn_err *e)
     }
     char *joined = qn_path_join(dir, name, e);
     if (!joined) return NULL;
-    char *found = NULL;
     if (!realpath(dir, folder) || !realpath(joined, real)) qn_fail_errno(e, "%s", qn_path_tail(joined));
-    else if (!is_below(real, folder, strlen(folder)) && !is_blob(real, folder))
-        qn_fail(e, QN_EFORMAT, "%s: a link that leads out of its folder", qn_path_tail(joined));
-    else found = qn_strdup(real, e);
+    else if (is_below(real, folder, strlen(folder)) || is_blob(real, folder)) return joined;
+    else qn_fail(e, QN_EFORMAT, "%s: a link that leads out of its folder", qn_path_tail(joined));
     qn_free(joined);
-    return found;
+    return NULL;
 }
 
 bool qn_mkdirs(const char *path, qn_err *e)

@@ -31,7 +31,7 @@ void qn_out_close(qn_out *o);
 
 /* dir + "/" + name, allocated. */
 char *qn_path_join(const char *dir, const char *name, qn_err *e);
-/* The real path of a file of a folder, allocated. Refuses names that are paths, links that lead out of the folder (but follows
+/* The same for a file that must be in the folder: refuses names that are paths, links that lead out of the folder (but follows
  * those of a Hugging Face cache, from REPO/snapshots/REV to REPO/blobs), and what is not there. */
 char *qn_path_within(const char *dir, const char *name, qn_err *e);
 bool qn_mkdirs(const char *path, qn_err *e);

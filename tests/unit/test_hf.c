@@ -339,6 +339,35 @@ static void test_refused(void **state)
     check_refusal(&e, "no such folder");
 }
 
+/* A snapshot of the Hugging Face cache: every file is a link to a blob; messages still name the file. */
+static void test_cache(void **state)
+{
+    (void)state;
+    static const char *const files[] = { "config.json", "model.safetensors" };
+    qn_err e = { 0 };
+    char dir[128], path[256], blob[64];
+    assert_true(qn_mkdirs(at("repo/snapshots/0123"), &e) && qn_mkdirs(at("repo/blobs"), &e));
+    snprintf(dir, sizeof dir, "%s", at("repo/snapshots/0123"));
+    for (size_t i = 0; i < 2; i++) {
+        size_t n;
+        snprintf(path, sizeof path, "tests/data/models/qwen3/%s", files[i]);
+        u8 *p = get_file(path, &n);
+        snprintf(blob, sizeof blob, "repo/blobs/%zx", i + 0xabc);
+        put_file(blob, p, n);
+        free(p);
+        snprintf(path, sizeof path, "%s/%s", dir, files[i]);
+        snprintf(blob, sizeof blob, "../../blobs/%zx", i + 0xabc);
+        assert_int_equal(symlink(blob, path), 0);
+    }
+    qn_source *s = qn_hf_open(dir, &e);
+    if (!s) fail_msg("%s", e.msg);
+    assert_int_equal(s->n_tensors, 35);
+    qn_source_close(s);
+    put_file("repo/blobs/abc", "{}", 2);
+    assert_null(qn_hf_open(dir, &e));
+    check_refusal(&e, "config.json: key model_type is missing");
+}
+
 static void test_alloc_fails(void **state)
 {
     (void)state;
@@ -366,7 +395,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_reference), cmocka_unit_test(test_llama_configs), cmocka_unit_test(test_windows),
         cmocka_unit_test(test_gemma), cmocka_unit_test(test_tensors), cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_alloc_fails),
+        cmocka_unit_test(test_cache), cmocka_unit_test(test_alloc_fails),
     };
     return cmocka_run_group_tests(tests, make_test_dir, remove_test_dir);
 }
