@@ -274,7 +274,7 @@ static int blocked(qn_op op, qn_args *a, qn_dtype type)
 bool qn_case_open(qn_case *c, qn_op op, const qn_args *sizes, int type, qn_mood mood, u64 seed, qn_err *e)
 {
     *c = (qn_case){ .op = op, .args = *sizes, .mood = mood, .seed = seed, .flush = mood % 2 == 0 };
-    e->code = QN_OK;
+    e->code = QN_OK; /* false without a code: no such case */
     if (blocked(op, &c->args, (qn_dtype)type) % qn_dtypes[type].block) return false;
     fill(c);
     for (int i = 0; i < c->n_operands; i++) memcpy(c->operand[i].saved, c->operand[i].p, c->operand[i].bytes);

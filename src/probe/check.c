@@ -27,53 +27,49 @@ static bool takes(qn_op op, int type)
     }
 }
 
-static bool check_case(const qn_kernel *k, const qn_args *sizes, int type, qn_pool *pool, unsigned timeout_s, qn_probe_result *r)
+/* What a child and its parent share. */
+typedef struct report {
+    qn_probe_result result;
+    qn_err trouble;     /* code is set when the check itself could not be done */
+} report;
+
+static bool check_case(const qn_kernel *k, const qn_args *sizes, int type, qn_pool *pool, unsigned timeout_s, report *p)
 {
     for (int mood = 0; mood < N_MOODS; mood++) {
-        alarm(timeout_s);
         qn_case c;
-        qn_err e;
-        const u64 seed = r->seed + (u64)r->cases;
-        if (!qn_case_open(&c, k->op, sizes, type, (qn_mood)mood, seed, &e)) {
-            if (e.code == QN_OK) return true; /* no such case for this type */
-            snprintf(r->why, sizeof r->why, "%.*s", (int)sizeof r->why - 1, e.msg);
-            return false;
-        }
-        const bool ok = qn_compare(k, &c, pool, r);
+        const u64 seed = p->result.seed + (u64)p->result.cases;
+        alarm(timeout_s);
+        if (!qn_case_open(&c, k->op, sizes, type, (qn_mood)mood, seed, &p->trouble)) return p->trouble.code == QN_OK;
+        const bool ok = qn_compare(k, &c, pool, &p->result, &p->trouble);
         qn_case_close(&c);
         if (!ok) return false;
-        r->cases++;
+        p->result.cases++;
     }
     return true;
 }
 
-static void check_all(const qn_kernel *k, const qn_probe_opts *o, qn_probe_result *r)
+static void check_all(const qn_kernel *k, const qn_probe_opts *o, report *p)
 {
-    qn_err e;
-    qn_pool *pool = qn_pool_open(POOL_LANES, &e);
-    if (!pool) {
-        snprintf(r->why, sizeof r->why, "%.*s", (int)sizeof r->why - 1, e.msg);
-        return;
-    }
     const unsigned timeout_s = (unsigned)(o->timeout_s > 0 ? o->timeout_s : TIMEOUT_S);
-    bool ok = true;
+    qn_pool *pool = qn_pool_open(POOL_LANES, &p->trouble);
+    bool ok = pool != NULL;
     for (int type = 0; type < N_DTYPES; type++) {
         if (!takes(k->op, type) || (k->type != (int)DT_any && k->type != type)) continue;
         if (o->type >= 0 && o->type != type) continue;
         for (const qn_args *sizes = qn_ops[k->op].cases; ok && sizes->n; sizes++)
-            ok = check_case(k, sizes, type, pool, timeout_s, r);
+            ok = check_case(k, sizes, type, pool, timeout_s, p);
     }
     qn_pool_close(pool);
-    r->passed = ok && r->cases > 0;
-    if (ok && !r->cases) snprintf(r->why, sizeof r->why, "no case was run");
+    p->result.passed = ok && p->result.cases > 0;
+    if (ok && !p->result.cases) snprintf(p->result.why, sizeof p->result.why, "no case was run");
 }
 
-static void be_child(const qn_kernel *k, const qn_probe_opts *o, qn_probe_result *r)
+static void be_child(const qn_kernel *k, const qn_probe_opts *o, report *p)
 {
     static const int fatal[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGALRM };
     for (size_t i = 0; i < QN_COUNT(fatal); i++) signal(fatal[i], SIG_DFL);
     setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
-    check_all(k, o, r);
+    check_all(k, o, p);
     _exit(0);
 }
 
@@ -88,17 +84,19 @@ static void bury_child(int status, qn_probe_result *r)
 
 bool qn_probe_kernel(const qn_kernel *k, const qn_probe_opts *o, qn_probe_result *r, qn_err *e)
 {
-    qn_probe_result *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    report *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED) return qn_fail_errno(e, "no memory to check %s", k->name);
-    *shared = (qn_probe_result){ .kernel = k, .seed = o->seed ? o->seed : qn_now_ns() };
+    shared->result = (qn_probe_result){ .kernel = k, .seed = o->seed ? o->seed : qn_now_ns() };
     const pid_t child = fork();
     if (child == 0) be_child(k, o, shared);
     int status = 0;
     bool ok = child > 0 || qn_fail_errno(e, "cannot start a process to check %s", k->name);
     while (ok && waitpid(child, &status, 0) < 0)
         if (errno != EINTR) ok = qn_fail_errno(e, "lost the process that checks %s", k->name);
-    if (ok) bury_child(status, shared);
-    *r = *shared;
+    if (ok) bury_child(status, &shared->result);
+    if (ok && shared->trouble.code)
+        ok = qn_fail(e, shared->trouble.code, "%s cannot be checked: %s", k->name, shared->trouble.msg);
+    *r = shared->result;
     munmap(shared, sizeof *shared);
     return ok;
 }

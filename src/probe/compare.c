@@ -14,6 +14,7 @@ typedef struct trial {
     qn_case *c;
     qn_pool *pool;
     qn_probe_result *r;
+    qn_err *e;
     u8 *first[QN_OPERANDS]; /* what the first run left in each output: all others must leave the same bits */
 } trial;
 
@@ -126,8 +127,8 @@ static bool meets_oracle(trial *t)
         const qn_operand *o = &t->c->operand[i];
         if (o->use == USE_in) continue;
         const size_t n = o->bytes / sizeof(float);
-        double *want = qn_new_array(2 * n + 1, sizeof *want, NULL);
-        if (!want) return wrong(t, "no memory to compare");
+        double *want = qn_new_array(2 * n + 1, sizeof *want, t->e);
+        if (!want) return false;
         const bool known = qn_oracle(t->c, i, want, want + n), ok = known && within(t, o, want, want + n);
         qn_free(want);
         if (!known) return meets_reference(t);
@@ -175,13 +176,13 @@ static bool run_trial(trial *t)
     return meets_oracle(t) && same_with_lanes(t) && same_row_by_row(t);
 }
 
-bool qn_compare(const qn_kernel *k, qn_case *c, qn_pool *pool, qn_probe_result *r)
+bool qn_compare(const qn_kernel *k, qn_case *c, qn_pool *pool, qn_probe_result *r, qn_err *e)
 {
-    trial t = { .kernel = k, .c = c, .pool = pool, .r = r };
+    trial t = { .kernel = k, .c = c, .pool = pool, .r = r, .e = e };
     bool ok = true;
     for (int i = 0; i < c->n_operands && ok; i++) {
-        t.first[i] = qn_new(c->operand[i].bytes + 1, NULL);
-        if (!t.first[i]) ok = wrong(&t, "no memory to compare");
+        t.first[i] = qn_new(c->operand[i].bytes + 1, e);
+        ok = t.first[i] != NULL;
     }
     ok = ok && run_trial(&t);
     for (int i = 0; i < c->n_operands; i++) qn_free(t.first[i]);

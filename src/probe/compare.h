@@ -5,7 +5,7 @@
 #include "probe/case.h"
 #include "probe/probe.h"
 
-/* Fills at, why and the error figures of r. False: the kernel is wrong. */
-bool qn_compare(const qn_kernel *k, qn_case *c, qn_pool *pool, qn_probe_result *r);
+/* Fills at, why and the error figures of r. False: the kernel is wrong; or, with e->code set, there was no memory to tell. */
+bool qn_compare(const qn_kernel *k, qn_case *c, qn_pool *pool, qn_probe_result *r, qn_err *e);
 
 #endif

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "kernel/ref/ref.h"
 #include "probe/probe.h"
 
@@ -212,11 +213,34 @@ static void test_filters(void **state)
     assert_int_equal(failed, 0);
 }
 
+/* Without memory the check says so; it calls no kernel wrong. */
+static void test_no_memory(void **state)
+{
+    (void)state;
+    const qn_kernel k = { "planted", OP_add, DT_f32, ISA_base, "planted", qn_add_ref };
+    const qn_probe_opts o = { .op = -1, .type = -1, .seed = 7 };
+    int refused = 0;
+    for (u64 n = 1; n < 64; n++) {
+        qn_probe_result r;
+        qn_err e;
+        qn_mem_fail_at(n, n % 2);
+        const bool ok = qn_probe_kernel(&k, &o, &r, &e);
+        qn_mem_fail_at(0, false);
+        assert_string_equal(r.why, "");
+        assert_int_equal(r.passed, ok);
+        if (ok) continue;
+        assert_int_equal(e.code, QN_ENOMEM);
+        refused++;
+    }
+    assert_true(refused > 32);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_right_passes), cmocka_unit_test(test_wrong_values),    cmocka_unit_test(test_wrong_memory),
         cmocka_unit_test(test_wrong_law),    cmocka_unit_test(test_crash_and_hang), cmocka_unit_test(test_filters),
+        cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
