@@ -241,24 +241,32 @@ static bool read_window(const config *c, u32 n_layer)
 
 /* ---- rope ---- */
 
+/* GGUF multiplies the usual lengthening, 1 + ln(factor) / 10, where the folder names what it shall be. */
 static bool read_yarn(const config *c, yyjson_val *o, double factor)
 {
-    u32 old_ctx;
-    static const struct { const char *hf, *gguf; } rest[] = {
-        { "attention_factor", "rope.scaling.attn_factor" },
+    u32 n_ctx, old_ctx;
+    static const struct { const char *hf, *gguf; } betas[] = {
         { "beta_fast", "rope.scaling.yarn_beta_fast" },
         { "beta_slow", "rope.scaling.yarn_beta_slow" },
     };
-    if (!read_uint(c, o, "original_max_position_embeddings", INT32_MAX, 0, &old_ctx)) return false;
+    if (factor < 1) return bad(c, "factor", "must be at least 1 in a yarn scaling");
+    if (find(o, "mscale") || find(o, "mscale_all_dim")) return unsupported(c, "mscale", "in a yarn scaling");
+    if (yyjson_is_false(find(o, "truncate"))) return unsupported(c, "truncate", "false");
+    if (!read_uint(c, c->text, "max_position_embeddings", INT32_MAX, 0, &n_ctx)
+        || !read_uint(c, o, "original_max_position_embeddings", INT32_MAX, n_ctx, &old_ctx))
+        return false;
     if (!put_text(c, "rope.scaling.type", "yarn") || !put_real(c, "rope.scaling.factor", factor)
         || !put_uint(c, "rope.scaling.original_context_length", old_ctx))
         return false;
-    for (size_t i = 0; i < QN_COUNT(rest); i++) {
+    for (size_t i = 0; i < QN_COUNT(betas); i++) {
         double x;
-        if (!find(o, rest[i].hf)) continue;
-        if (!read_real(c, o, rest[i].hf, 1e9, 1, &x) || !put_real(c, rest[i].gguf, x)) return false;
+        if (!find(o, betas[i].hf)) continue;
+        if (!read_real(c, o, betas[i].hf, 1e9, 1, &x) || !put_real(c, betas[i].gguf, x)) return false;
     }
-    return true;
+    const double usual = 1 + 0.1 * log(factor);
+    double attn;
+    if (!read_real(c, o, "attention_factor", 1e9, usual, &attn)) return false;
+    return !find(o, "attention_factor") || put_real(c, "rope.scaling.attn_factor", attn / usual);
 }
 
 static bool read_llama3(const config *c, yyjson_val *o, double factor, qn_hf_rope *r)

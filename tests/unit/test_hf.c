@@ -177,8 +177,16 @@ static void test_llama_configs(void **state)
                "\"type\":\"yarn\",\"beta_fast\":16}," BASE "}");
     assert_true(has_text(s, "qwen2.rope.scaling.type", "yarn") && get_f32(s, "qwen2.rope.scaling.yarn_beta_fast") == 16);
     assert_int_equal(get_u32(s, "qwen2.rope.scaling.original_context_length"), 32768);
-    assert_null(qn_source_get(s, "quern.rope.neox"));
+    assert_true(!qn_source_get(s, "quern.rope.neox") && !qn_source_get(s, "qwen2.rope.scaling.attn_factor"));
     qn_source_close(s);
+    s = accept("{\"model_type\":\"qwen3\",\"rope_parameters\":{\"factor\":4.0,\"rope_type\":\"yarn\",\"rope_theta\":1e6,"
+               "\"attention_factor\":1.0}," BASE "}");
+    assert_int_equal(get_u32(s, "qwen3.rope.scaling.original_context_length"), 512);
+    assert_true(fabsf(get_f32(s, "qwen3.rope.scaling.attn_factor") * (1 + 0.1f * logf(4)) - 1) < 1e-6f);
+    assert_true(get_f32(s, "qwen3.rope.freq_base") == 1e6f);
+    qn_source_close(s);
+    refuse("{\"model_type\":\"qwen3\",\"rope_scaling\":{\"factor\":4,\"type\":\"yarn\",\"mscale\":1}," BASE "}", "mscale");
+    refuse("{\"model_type\":\"qwen3\",\"rope_scaling\":{\"factor\":0.5,\"type\":\"yarn\"}," BASE "}", "factor must be at");
 }
 
 static void test_windows(void **state)
