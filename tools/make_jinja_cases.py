@@ -69,7 +69,7 @@ expressions("1 < 2", "1 < 2 < 3", "1 < 3 < 2", "3 > 2 >= 2", "1 == 1 == 1", "1 !
 expressions("l[0]", "l[-1]", "l[5]", "l[5] is defined", "l.0", "s[0]", "s[-1]", "s[100]", "u[0]", "u[-1]", "u[8]", "d['a']", "d.a", "d['zz']", "d.zz", "d.zz.y", "undefined_name.x", "undefined_name['x']",
             "undefined_name", "obj.items()", "obj['items']", "obj.x.y[1]", "obj['x']['y'][0]", "obj.x.y.1", "people[1].name", "(1, 2)[1]", "{'a': 5}.a", "{'a': 5}['a']", "'abc'.upper", "s.nothing", "n.nothing",
             "l[1:]", "l[:-1]", "l[::-1]", "l[::2]", "l[5:]", "l[-2:]", "s[1:4]", "s[::-1]", "s[-5:]", "s[:-1]", "u[1:6]", "u[::-1]", "u[7:9]", "s[::3]", "s[10:2:-2]", "s[2:10:3]", "l[::0]", "l['a':]", "(1,2,3)[1:]", "range(10)[2:4]|list",
-            "range(5)[1]", "range(5)[-1]", "range(5)[9]", "range(5)|length", "d[l]", "none.x", "none['x']", "none.x.y", "n['x']", "l.x", "true.x", "d[none]", "{none: 1}[none]", "ll[1][0]", "l[1:][0]")
+            "range(5)[1]", "range(10)[2:7:2]", "range(5)[::-1]", "range(2, 20, 3)[1:3]", "range(5)[9:]", "range(5)[-1]", "range(5)[9]", "range(5)|length", "d[l]", "none.x", "none['x']", "none.x.y", "n['x']", "l.x", "true.x", "d[none]", "{none: 1}[none]", "ll[1][0]", "l[1:][0]")
 # ---- the sandbox
 expressions("s.__class__", "s.__class__.__mro__", "s.__class__()", "l.append", "l.append(1)", "l.pop()", "d.update({'a': 1})", "d.pop('a')", "d.setdefault('a', 1)", "l.sort()", "l.insert(0, 1)", "l.extend([1])",
             "l.clear()", "l.remove(1)", "l.reverse()", "d.clear()", "lipsum_", "self_.x", "s['__class__']", "d['__class__']", "d.__class__ is defined", "s.__len__()", "range.__class__", "namespace.__init__.__globals__",

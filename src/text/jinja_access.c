@@ -182,17 +182,25 @@ static bool slice_str(qn_jx *x, qn_jstr s, i64 from, i64 step, i64 count, qn_jv 
     return qn_jbuild_value(x, &text, out);
 }
 
+static bool slice_range(qn_jx *x, const qn_jrange *of, i64 from, i64 to, i64 step, size_t n, qn_jv *out)
+{
+    qn_jrange *r = qn_jx_new(x, sizeof *r);
+    if (!r) return false;
+    *r = (qn_jrange){ of->start + from * of->step, of->start + to * of->step, of->step * step, n };
+    *out = (qn_jv){ .type = JT_range, .r = r };
+    return true;
+}
+
 bool qn_jx_slice(qn_jx *x, qn_jv v, const qn_jv part[3], qn_jv *out)
 {
     i64 step = 1, from, to;
     size_t n;
-    qn_jlist *items = NULL;
     if (v.type == JT_undef) return fail_undefined(x, v);
     if (v.type == JT_str) n = qn_jstr_chars(*v.s);
     else if (!qn_jv_is_seq(v) && v.type != JT_range)
         return qn_jx_fail(x, "a value of type %s has no slices", qn_jv_type_name(v));
-    else if (!qn_jv_items(x, v, &items)) return false;
-    else n = items->n;
+    else if (v.type == JT_range) n = v.r->n;
+    else n = v.l->n;
     if (part[2].type != JT_none && !qn_jv_integer(part[2], &step)) return qn_jx_fail(x, "a slice needs integers");
     if (!step) return qn_jx_fail(x, "a slice with step zero");
     if (step > (i64)n + 1) step = (i64)n + 1; /* one step leaves the sequence anyway */
@@ -202,9 +210,10 @@ bool qn_jx_slice(qn_jx *x, qn_jv v, const qn_jv part[3], qn_jv *out)
     const i64 count =
         step > 0 ? (to > from ? (to - from + step - 1) / step : 0) : (from > to ? (from - to - step - 1) / -step : 0);
     if (v.type == JT_str) return slice_str(x, *v.s, from, step, count, out);
+    if (v.type == JT_range) return slice_range(x, v.r, from, to, step, (size_t)count, out);
     qn_jv list;
     if (!qn_jv_list(x, v.type == JT_tuple ? JT_tuple : JT_list, (size_t)count, &list)) return false;
-    for (i64 i = 0; i < count; i++) list.l->at[i] = items->at[from + i * step];
+    for (i64 i = 0; i < count; i++) list.l->at[i] = v.l->at[from + i * step];
     list.marked = v.marked;
     *out = list;
     return true;
