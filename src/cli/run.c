@@ -71,9 +71,10 @@ static int print_answer(const qn_talk *t, const qn_answer *a)
         print_json(t, a, &b);
         code = qn_cli_finish(t->cli, &b);
         b = (qn_buf){ 0 };
-    } else if (!a->broken && (a->text.n == 0 || a->text.p[a->text.n - 1] != '\n') && isatty(1)) {
-        qn_cli_write("\n", 1); /* for the eye only: a file or a pipe gets what the model said, byte for byte */
-        qn_cli_flush();
+    } else if (!a->broken && (a->text.n == 0 || a->text.p[a->text.n - 1] != '\n')) {
+        /* for the eye only: a file or a pipe gets what the model said, byte for byte */
+        if (!isatty(1)) qn_cli_note(t->cli, "%s", "");
+        else if (qn_cli_write("\n", 1)) qn_cli_flush();
     }
     qn_answer_figures(t->cli, a);
     if (t->args->profile && !t->args->json) {
