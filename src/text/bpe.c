@@ -196,7 +196,7 @@ static bool look_up(const qn_bpe *b, const char *s, const struct qn_symbol *x, c
 static void push_pair(const qn_bpe *b, qn_bpe_work *w, const char *s, size_t *n_heap, u32 left)
 {
     const struct qn_symbol *x = &w->symbols[left];
-    struct qn_pair p;
+    struct qn_pair p = { 0 };
     if (x->next == NONE || !look_up(b, s, x, &w->symbols[x->next], &p)) return;
     p.left = left;
     heap_push(w->heap, n_heap, p);
