@@ -238,7 +238,8 @@ def fact_turn(w):
     kind = w.rng.random()
     if kind < 0.25:
         land, city = w.pick(CAPITALS)
-        return w.raw(f"what is the capital [city |]of {land}?"), w.raw(f"[the capital of {land} is {city}.|it is {city}.|{city} is the capital of {land}.]")
+        return (w.raw(f"what is the capital [city |]of {land}?"),
+                w.raw(f"[the capital of {land} is {city}.|it is {city}.|{city} is the capital of {land}.]"))
     if kind < 0.5:
         a, b = w.pick(OPPOSITES)
         if w.chance(0.4) and (a, b) not in (("young", "old"), ("heavy", "light"), ("long", "short")):
@@ -270,11 +271,14 @@ def write_turn(w):
     kind = w.rng.random()
     if kind < 0.45:
         topic = w.pick(tuple(prose.VERSE_TOPICS))
-        return w.raw(f"[please |]write [me |]a [short |little |]poem[ about {topic}| about {topic}|][.|, please.|]"), prose.verse(w, prose.VERSE_TOPICS[topic])
+        ask = w.raw(f"[please |]write [me |]a [short |little |]poem[ about {topic}| about {topic}|][.|, please.|]")
+        return ask, prose.verse(w, prose.VERSE_TOPICS[topic])
     if kind < 0.75:
         text = prose.letter(w)
         who = text.split(",", 1)[0].removeprefix("Dear ")
-        return w.raw(f"[please |]write a [short |]letter to {who[0].lower() + who[1:] if who in ('Mother', 'Father') else who}[.|]"), text
+        if who in ("Mother", "Father"):
+            who = "my " + who.lower()
+        return w.raw(f"[please |]write a [short |]letter to {who}[.|]"), text
     text = prose.description(w)
     return w.raw("[describe|write about] {place}[.|, please.|]") if w.memory["place"] in text else "describe a quiet place.", text
 
@@ -291,7 +295,8 @@ def talk_turn(w):
         return w.one(JOKE_Q), w.one(JOKE_A)
     if kind < 0.7:
         w.memory["odd"] = w.pick(ODD) if w.chance(0.6) else stories.invent(w).lower()
-        w.memory["odd_name"] = f"{stories.invent(w)} {stories.invent(w)}" if w.chance(0.6) else w.raw("{name} ") + stories.invent(w)
+        first = stories.invent(w) if w.chance(0.6) else w.raw("{name}")
+        w.memory["odd_name"] = f"{first} {stories.invent(w)}"
         return w.one(WHAT_Q), w.one(WHAT_A)
     if kind < 0.85:
         w.memory["unknown"] = w.pick(UNKNOWN)

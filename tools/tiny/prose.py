@@ -66,17 +66,8 @@ def howto(w):
     head = w.raw(w.pick(("how to " + name, f"how to {name} in a few [easy |simple |]steps", "this is how you " + name + ".",
                          f"do you want to {name}? it is not difficult.")))
     if head.startswith(("how", "this")):
-        return head + ("" if head.endswith(".") else "") + "\n\n" + steps(w, sentences, w.chance(0.6))
+        return head + "\n\n" + steps(w, sentences, w.chance(0.6))
     return head + " " + steps(w, sentences, False)
-
-
-ANIMAL_LINES = lines("""
-{a} is a {cls}.
-it lives {home}.
-it eats {food}.
-it has {feature}.
-a young {n} is called a {young}.
-""")
 
 
 def animal_text(w, row):
@@ -90,7 +81,8 @@ def animal_text(w, row):
                     f"the {name} lives {home}."))
     eats = w.pick((f"it eats {food}.", f"it feeds on {food}.", f"its food is {food}."))
     has = w.pick((f"it has {feature}.", f"you can recognise it easily: it has {feature}."))
-    baby = w.pick((f"a young {name} is called a {young}.", f"the young of {many} are called {plural(young) if young not in ('fry', 'larva') else young}."))
+    youngs = young if young in ("fry", "larva") else plural(young)
+    baby = w.pick((f"a young {name} is called a {young}.", f"the young of {many} are called {youngs}."))
     rest = [eats, has]
     if w.chance(0.5):
         rest.reverse()
@@ -99,7 +91,7 @@ def animal_text(w, row):
     if w.chance(0.35):
         rest.append(w.raw(w.pick(("many [stories|fables] are told about it.", f"have you ever seen a {name}?",
                                   f"children [all over the world|everywhere] like {many}.",
-                                  f"if you are quiet and patient, you may see one.", f"no two {many} are quite the same."))))
+                                  "if you are quiet and patient, you may see one.", f"no two {many} are quite the same."))))
     return " ".join([first] + rest)
 
 
@@ -174,9 +166,9 @@ def letter(w):
     stories.cast(w)
     m = w.memory
     m.update(he="I", him="me", his="my", self="myself", name2=w.pick(W.GIRLS + W.BOYS))
-    to = w.pick((m["friend"], m["friend"], w.raw("{kin=carer}").capitalize(), "Aunt " + w.pick(W.GIRLS), "Uncle " + w.pick(W.BOYS)))
+    relative = w.raw("{kin=carer}").capitalize()
+    to = w.pick((m["friend"], m["friend"], relative, "Aunt " + w.pick(W.GIRLS), "Uncle " + w.pick(W.BOYS)))
     news = [w.raw(s) for s in w.several(LETTER_NEWS, 3, 6)]
-    w.rng.shuffle(news[1:])
     body = " ".join(news)
     close = w.raw("[with love|your friend|yours|many greetings|warm wishes|see you soon|love and kisses]")
     return f"Dear {to},\n\n{body}\n\n{w.one(LETTER_ASK)}\n\n{close[0].upper()}{close[1:]},\n{m['call']}"
