@@ -96,17 +96,18 @@ static u8 *blocks(qn_case *c, const char *name, qn_dtype type, size_t rows, int 
 /* ---- sequences and pages */
 
 #define SEQUENCES 3
+#define START_MOST 100 /* a sequence has up to this many tokens before the rows */
 
 /* Rows of up to three sequences, each going on at some position; block tables over shuffled pages. Pages before the window of
  * every row are -1. Returns the number of pages, some of them nobody's. */
 static int sequences(qn_case *c, int n, int window, i32 *last_of)
 {
-    const int per = (n + SEQUENCES - 1) / SEQUENCES, most = 50 + per, tables = (most + QN_PAGE) / QN_PAGE;
+    const int per = (n + SEQUENCES - 1) / SEQUENCES, most = START_MOST + per, tables = (most + QN_PAGE) / QN_PAGE;
     const int n_pages = SEQUENCES * tables + 2;
     i32 *pos = ints(c, "at.pos", n, 1), *first = ints(c, "at.first", n, 1), *pages = ints(c, "at.pages", SEQUENCES * tables, 1);
     if (!pos || !first || !pages) return 0;
     i32 start[SEQUENCES];
-    for (int s = 0; s < SEQUENCES; s++) start[s] = draw_int(c, 50);
+    for (int s = 0; s < SEQUENCES; s++) start[s] = draw_int(c, START_MOST);
     for (int r = 0; r < n; r++) {
         const int s = r / per;
         pos[r] = start[s] + r % per;

@@ -9,7 +9,7 @@
 
 #define EPS ((double)FLT_EPSILON)
 #define TINY ((double)FLT_MIN)   /* results below it may be flushed */
-#define SUM_EPS 4                /* long sums: cases stay below 2^11 terms, whose rounding errors mostly cancel; 1.7 was seen */
+#define SUM_EPS 4                /* long sums: cases stay below 2^12 terms, whose rounding errors mostly cancel; 1.7 was seen */
 #define OP_EPS 4                 /* a handful of operations */
 
 static void linear_row(const qn_linear *a, int r, double *y, double *bound)
@@ -83,7 +83,7 @@ static void token(const view *v, int t, int part, float *out)
     qn_dtypes[a->type].decode(at + qn_dtype_bytes(a->type, (size_t)(v->kv * a->d_head)), out, (size_t)a->d_head);
 }
 
-#define CONTEXT_MOST 128 /* cases.c makes no longer ones */
+#define CONTEXT_MOST 256 /* cases.c makes no longer ones */
 #define HEAD_MOST 512
 
 static void attend_head(const view *v, const float *q, double *y, double *bound)

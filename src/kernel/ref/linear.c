@@ -41,10 +41,12 @@ qn_cost qn_linear_cost(const qn_args *args, int ctx)
                       .flops = 2 * n * rows * cols };
 }
 
-/* cols that are no multiple of a type's block are left out for that type */
+/* cols that are no multiple of a type's block are left out for that type; more cols and rows than a kernel takes at a time */
 const qn_args qn_linear_cases[] = {
     { .linear = { .n = 1, .rows = 37, .cols = 256 } },   { .linear = { .n = 3, .rows = 5, .cols = 512 } },
     { .linear = { .n = 7, .rows = 19, .cols = 768 } },   { .linear = { .n = 8, .rows = 64, .cols = 96 } },
     { .linear = { .n = 35, .rows = 33, .cols = 1024 } }, { .linear = { .n = 2, .rows = 9, .cols = 172 } },
-    { .linear = { .n = 65, .rows = 6, .cols = 73 } },    { 0 },
+    { .linear = { .n = 65, .rows = 6, .cols = 73 } },    { .linear = { .n = 5, .rows = 7, .cols = 2304 } },
+    { .linear = { .n = 70, .rows = 3, .cols = 1280 } },  { .linear = { .n = 4, .rows = 3, .cols = 1124 } },
+    { 0 },
 };
