@@ -88,6 +88,7 @@ testing() {
     command -v g++ >/dev/null || apt_install g++
     have_clang || apt_install clang libclang-rt-14-dev llvm || apt_install clang llvm
     command -v strace >/dev/null || apt_install strace || true
+    command -v qemu-x86_64 >/dev/null || [ "$(uname -m)" != x86_64 ] || apt_install qemu-user || true
     venv
 }
 

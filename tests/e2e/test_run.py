@@ -6,6 +6,7 @@ import os
 import pty
 import re
 import select
+import shutil
 import signal
 import subprocess
 import time
@@ -269,6 +270,20 @@ def test_cut_model(keep, tmp_path):
     (tmp_path / "cut.gguf").write_bytes(open(TINY, "rb").read()[:keep])
     r = quern("run", tmp_path / "cut.gguf", "x", program=ASAN if os.path.exists(ASAN) else QUERN)
     assert r.rc == 1 and r.err.startswith("quern:") and r.err.count("\n") == 1
+
+
+@pytest.mark.skipif(not shutil.which("qemu-x86_64"), reason="qemu-user is not installed")
+@pytest.mark.parametrize("cpu, isa", [("core2duo", "base"), ("Haswell-noTSX", "avx2")])
+def test_older_processors(cpu, isa):
+    """No instruction beyond what the processor has, and the same tokens as --isa gives here."""
+    def old(*args):
+        return subprocess.run(["qemu-x86_64", "-cpu", cpu, QUERN, *args], capture_output=True, timeout=200, stdin=subprocess.DEVNULL)
+    assert json.loads(old("--version", "--json").stdout)["isa"] == isa
+    args = ["run", TINY, "-p", PROMPT, "--temp", "0", "-n", "6", "-q"]
+    p = old(*args)
+    assert p.returncode == 0 and p.stdout == quern(*args, "--isa", isa).raw
+    p = old(*args, "--isa", "avx512")
+    assert p.returncode in (0, 1, 2)  # refused, or run at the level there is; never SIGILL
 
 
 # ---- a terminal
