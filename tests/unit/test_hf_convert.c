@@ -3,6 +3,8 @@
 #include "files.h"
 
 #include <math.h>
+#include <signal.h>
+#include <sys/resource.h>
 
 #include "base/str.h"
 #include "format/gguf.h"
@@ -149,6 +151,14 @@ static void test_text(void **state)
     assert_true(x.eos_id == y.eos_id && x.bos_id == y.bos_id);
     qn_model_close(folder);
     qn_model_close(file);
+    size_t n;
+    u8 *json = get_file(at("model/tokenizer.json"), &n);
+    for (size_t cut = 0; cut < n; cut += 97) {
+        put_file("model/tokenizer.json", json, cut);
+        assert_null(qn_model_open(at("model"), &e));
+        check_refusal(&e, "tokenizer.json");
+    }
+    free(json);
     unlink(at("model/tokenizer.json")); /* text files may lead out of the folder as little as weights */
     assert_int_equal(symlink("/etc/passwd", at("model/tokenizer.json")), 0);
     assert_null(qn_model_open(at("model"), &e));
@@ -177,6 +187,16 @@ static void test_refused(void **state)
     check_refusal(&e, "No such file");
     assert_false(qn_convert(good, test_dir, NULL, &options, &e));
     check_refusal(&e, "is a folder");
+    struct rlimit was, small;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &was), 0);
+    small = (struct rlimit){ .rlim_cur = 300000, .rlim_max = was.rlim_max };
+    void (*old)(int) = signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0); /* as a full disk */
+    const bool fits = qn_convert(good, at("out.gguf"), NULL, &options, &e);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
+    signal(SIGXFSZ, old);
+    assert_false(fits);
+    check_refusal(&e, "File too large");
     int calls = 3;
     const qn_options stops = { .threads = 2, .progress = stop_half_way, .progress_user = &calls };
     assert_false(qn_convert(good, at("out.gguf"), "F16", &stops, &e));
