@@ -59,10 +59,12 @@ static void small_json(qn_buf *out, const small_merges *m, const char *split, co
         qn_buf_printf(out, "%s{\"id\":%d,\"content\":\"%s\",\"special\":%s,\"normalized\":false}", i ? "," : "", m->n_tokens + i,
                       added[i], i < 2 ? "true" : "false");
     }
-    qn_buf_printf(out, "],\"normalizer\":%s,\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[", normalizer ? normalizer : "null");
+    qn_buf_printf(out, "],\"normalizer\":%s,\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[",
+                  normalizer ? normalizer : "null");
     if (split) qn_buf_printf(out, "{\"type\":\"Split\",\"pattern\":{\"Regex\":\"%s\"},\"behavior\":\"Isolated\"},", split);
-    qn_buf_puts(out, "{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"use_regex\":false}]},\"decoder\":{\"type\":\"ByteLevel\"},"
-                     "\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[{\"SpecialToken\":{\"id\":\"<|begin|>\"}},{\"Sequence\":{}}],");
+    qn_buf_puts(out, "{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"use_regex\":false}]},"
+                     "\"decoder\":{\"type\":\"ByteLevel\"},\"post_processor\":{\"type\":\"TemplateProcessing\","
+                     "\"single\":[{\"SpecialToken\":{\"id\":\"<|begin|>\"}},{\"Sequence\":{}}],");
     qn_buf_printf(out, "\"special_tokens\":{\"<|begin|>\":{\"ids\":[%d]}}},\"model\":{\"type\":\"BPE\",\"vocab\":{", m->n_tokens);
     for (int b = 0; b < 256; b++) {
         qn_buf spelled = { 0 };

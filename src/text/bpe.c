@@ -227,8 +227,9 @@ static size_t merge(const qn_bpe *b, qn_bpe_work *w, const char *s, size_t n, si
         if (x->prev != NONE) push_pair(b, w, s, &n_heap, x->prev);
         push_pair(b, w, s, &n_heap, top.left);
     }
-    for (u32 i = 0; i != NONE && count > 0; i = v[i].next)
+    for (u32 i = 0; i != NONE && count > 0; i = v[i].next) {
         out[k++] = (struct qn_cut){ .at = v[i].at, .n = v[i].n, .id = v[i].id };
+    }
     return k;
 }
 

@@ -80,18 +80,19 @@ static void step_bytes(qn_decoder *d, size_t k, const char *s, size_t n, qn_buf 
     if (g->made.n > 0) pass(d, k + 1, g->made.p, g->made.n, out);
 }
 
+static int digit_of(char c)
+{
+    if (c >= '0' && c <= '9') return c - '0';
+    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* The byte that a token like <0x0A> stands for; -1: none. */
 static int byte_of(const char *s, size_t n)
 {
     if (n != 6 || memcmp(s, "<0x", 3) != 0 || s[5] != '>') return -1;
-    int v = 0;
-    for (int i = 3; i < 5; i++) {
-        const char c = s[i];
-        const int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                        : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-        if (digit < 0) return -1;
-        v = v * 16 + digit;
-    }
-    return v;
+    const int high = digit_of(s[3]), low = digit_of(s[4]);
+    return high < 0 || low < 0 ? -1 : high * 16 + low;
 }
 
 /* A run of byte tokens is text if all of it is valid, else one U+FFFD per byte; so it waits until it is over. */
@@ -117,16 +118,19 @@ static void step_fallback(qn_decoder *d, size_t k, const char *s, size_t n, qn_b
     pass(d, k + 1, s, n, out);
 }
 
-static void step_replace(qn_decoder *d, size_t k, const char *s, size_t n, qn_buf *out)
+static void replace_piece(qn_decoder *d, size_t k, const char *s, size_t n, qn_buf *out)
 {
     qn_stage *g = &d->stages[k];
-    if (g->fused) { /* the pattern may lie across what comes: all of it waits */
-        qn_buf_put(&g->held, s, n);
-        return;
-    }
+    const qn_step *x = g->step;
     g->made.n = 0;
-    d->ok = d->ok && qn_replace(&g->made, s, n, g->step->regex, g->step->literal, g->step->content, &d->matcher, d->e);
+    d->ok = d->ok && qn_replace(&g->made, s, n, x->regex, x->literal, x->content, &d->matcher, d->e);
     pass(d, k + 1, g->made.p, g->made.n, out);
+}
+
+static void step_replace(qn_decoder *d, size_t k, const char *s, size_t n, qn_buf *out)
+{
+    if (d->stages[k].fused) qn_buf_put(&d->stages[k].held, s, n); /* the pattern may lie across what comes: all of it waits */
+    else replace_piece(d, k, s, n, out);
 }
 
 static bool begins(const char *s, size_t n, qn_str c) { return c.n > 0 && n >= c.n && memcmp(s, c.p, c.n) == 0; }
@@ -232,11 +236,7 @@ static void end(qn_decoder *d, size_t k, qn_buf *out)
     case STEP_fallback: end_run(d, k, out); break;
     case STEP_suffix: end_word(d, k, true, out); break;
     case STEP_replace:
-        if (!g->fused) break;
-        g->made.n = 0;
-        d->ok = d->ok && qn_replace(&g->made, g->held.p, g->held.n, g->step->regex, g->step->literal, g->step->content,
-                                    &d->matcher, d->e);
-        pass(d, k + 1, g->made.p, g->made.n, out);
+        if (g->fused) replace_piece(d, k, g->held.p, g->held.n, out);
         break;
     case STEP_strip:
         if (g->fused && g->step->stop > 0) strip_piece(d, k, g->held.p, g->held.n, out);
@@ -278,8 +278,7 @@ bool qn_decoder_flush(qn_decoder *d, qn_buf *out, qn_err *e)
     return finish(d, out, e);
 }
 
-bool qn_detokenize(const qn_tokenizer *t, const int32_t *ids, size_t n_ids, bool special,
-                   char **text, size_t *n, qn_err *e)
+bool qn_detokenize(const qn_tokenizer *t, const int32_t *ids, size_t n_ids, bool special, char **text, size_t *n, qn_err *e)
 {
     qn_buf out = { 0 };
     qn_decoder *d = qn_decoder_open(t, special, e);

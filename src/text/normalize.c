@@ -21,7 +21,8 @@ static bool replace_literal(qn_buf *out, const char *s, size_t n, qn_str literal
     return true;
 }
 
-bool qn_replace(qn_buf *out, const char *s, size_t n, const qn_regex *r, qn_str literal, qn_str content, qn_matcher *m, qn_err *e)
+bool qn_replace(qn_buf *out, const char *s, size_t n, const qn_regex *r, qn_str literal, qn_str content, qn_matcher *m,
+                qn_err *e)
 {
     if (!r) return replace_literal(out, s, n, literal, content);
     qn_buf subject = { 0 };

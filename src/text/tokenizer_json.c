@@ -60,8 +60,8 @@ static bool read_vocab(qn_reader *r, yyjson_val *vocab)
         t->types[id] = QN_TOKEN_NORMAL;
         const u32 stands = qn_table_put(&t->ids, text->p, text->n, id, r->e);
         if (stands == QN_NONE) return false;
-        if (stands != id)
-            return qn_fail(r->e, QN_EFORMAT, "%s: model.vocab: a token is listed twice, as %u and %u", r->what, stands, id);
+        if (stands == id) continue;
+        return qn_fail(r->e, QN_EFORMAT, "%s: model.vocab: a token is listed twice, as %u and %u", r->what, stands, id);
     }
     return true;
 }
@@ -228,8 +228,8 @@ static bool read_template(qn_reader *r, yyjson_val *v)
     {
         yyjson_val *token = yyjson_obj_get(x, "SpecialToken");
         if (!token) {
-            if (behind || !yyjson_obj_get(x, "Sequence"))
-                return qn_read_fail(r, "post_processor.single", "is not one text with tokens around it");
+            const bool text = !behind && yyjson_obj_get(x, "Sequence");
+            if (!text) return qn_read_fail(r, "post_processor.single", "is not one text with tokens around it");
             behind = true;
             continue;
         }

@@ -414,7 +414,8 @@ static void sentencepiece(void **state)
 static void every_pre_name_opens(void **state)
 {
     (void)state;
-    static const char *const names[] = { "gpt-2", "llama-bpe", "llama3", "qwen2", "qwen35", "smollm", "deepseek-llm", "deepseek-coder",
+    static const char *const names[] = { "gpt-2", "llama-bpe", "llama3", "qwen2", "qwen35", "smollm", "deepseek-llm",
+                                         "deepseek-coder",
                                          "deepseek-v3", "falcon", "mpt", "starcoder", "refact", "command-r", "olmo", "dbrx",
                                          "stablelm2", "tekken", "gpt-4o", "llama4", "default", "" };
     static const qn_str tokens[] = { STR("a"), STR("1"), STR("\xC4\xA0"), STR("\xC4\x8A"), STR("\xC4\xA0" "a"), STR("aa") };
@@ -473,7 +474,8 @@ static const struct { const char *json, *why; } bad[] = {
     { STEP("normalizer", "{}"), "normalizer: has no type" },
     { STEP("normalizer", "{\"type\":\"Frob\"}"), "normalizer: type Frob is not supported" },
     { STEP("normalizer", "{\"type\":\"Sequence\"}"), "normalizers: must be a list" },
-    { STEP("normalizer", "{\"type\":\"Replace\",\"pattern\":{\"Regex\":\"(\"},\"content\":\"\"}"), "regular expression: missing closing" },
+    { STEP("normalizer", "{\"type\":\"Replace\",\"pattern\":{\"Regex\":\"(\"},\"content\":\"\"}"),
+      "regular expression: missing closing" },
     { STEP("normalizer", "{\"type\":\"Prepend\"}"), "prepend: missing" },
     { STEP("pre_tokenizer", "{\"type\":\"Split\",\"pattern\":{\"Regex\":\"[z-a]\"}}"), "regular expression: range out of order" },
     { STEP("pre_tokenizer", "{\"type\":\"Split\",\"pattern\":{\"Regex\":\"a{9999999}\"}}"), "regular expression" },
@@ -483,8 +485,11 @@ static const struct { const char *json, *why; } bad[] = {
     { STEP("decoder", "{\"type\":\"CTC\"}"), "decoder: type CTC is not supported" },
     { STEP("decoder", "{\"type\":\"Strip\",\"content\":\" \",\"start\":-1,\"stop\":0}"), "start" },
     { STEP("post_processor", "{\"type\":\"TemplateProcessing\"}"), "post_processor.single" },
-    { STEP("post_processor", "{\"type\":\"TemplateProcessing\",\"single\":[{\"SpecialToken\":{\"id\":\"x\"}}]}"), "post_processor.special_tokens" },
-    { STEP("post_processor", "{\"type\":\"TemplateProcessing\",\"single\":[{\"SpecialToken\":{\"id\":\"x\"}}],\"special_tokens\":{\"x\":{\"ids\":[3]}}}"), "post_processor: names a token id" },
+    { STEP("post_processor", "{\"type\":\"TemplateProcessing\",\"single\":[{\"SpecialToken\":{\"id\":\"x\"}}]}"),
+      "post_processor.special_tokens" },
+    { STEP("post_processor", "{\"type\":\"TemplateProcessing\",\"single\":[{\"SpecialToken\":{\"id\":\"x\"}}],"
+                             "\"special_tokens\":{\"x\":{\"ids\":[3]}}}"),
+      "post_processor: names a token id" },
     { STEP("post_processor", "{\"type\":\"BertProcessing\",\"cls\":7}"), "post_processor: names a token id" },
 };
 
