@@ -40,3 +40,11 @@ void qn_stats_of(double *x, size_t n, qn_stats *out)
     out->lo = x[lo < 0 ? 0 : (size_t)lo];
     out->hi = x[hi > (double)(n - 1) ? n - 1 : (size_t)hi];
 }
+
+void qn_stats_ratio(const double *a, const double *b, size_t n, double *room, qn_stats *out)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++)
+        if (b[i] > 0) room[kept++] = a[i] / b[i];
+    qn_stats_of(room, kept, out);
+}
