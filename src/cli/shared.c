@@ -40,6 +40,7 @@ static bool open_engine(const qn_cli *c, const qn_engine_args *a, bool profile, 
     o.kv = a->kv;
     o.n_ctx = a->n_ctx;
     o.n_batch = a->n_batch;
+    o.n_seq = a->n_seq;
     o.profile = profile;
     o.progress = qn_bar_show;
     o.progress_user = &bar;

@@ -1,0 +1,94 @@
+/* bench.h - what the parts of `quern bench` share. bench.c reads the options and walks models, settings and tests;
+ * bench_run.c takes samples; bench_against.c gets another engine's; bench_print.c writes rows. */
+#ifndef QN_BENCH_H
+#define QN_BENCH_H
+
+#include <sched.h>
+
+#include "base/stats.h"
+#include "cli/command.h"
+#include "probe/ceilings.h"
+
+#define QN_RIVALS_MOST 4
+
+typedef struct qn_bench_test { int n_prompt, n_gen, n_depth; } qn_bench_test;
+
+/* A model opened with one combination of settings. */
+typedef struct qn_bench_setup {
+    qn_engine_args args;
+    const char *kv;              /* the name of args.kv */
+    qn_model *model;
+    qn_engine *engine;
+    qn_session *session;
+    qn_model_info info;
+    const qn_ceilings *ceilings; /* with these threads and this ISA; NULL: not measured */
+    u64 load_ns;                 /* to open model and engine */
+    u64 first_token_ns;          /* from before opening until the logits of a first token were there, no warm-up */
+    u64 drawn;                   /* random token ids so far: no prompt comes twice, so no cached prefix helps */
+} qn_bench_setup;
+
+/* Another engine: a program that takes llama-bench's options. */
+typedef struct qn_rival {
+    char *label;                 /* "NAME" of "NAME=COMMAND", else the program's file name */
+    const char *command;         /* as typed, without the label */
+    char *words;                 /* the command cut at its spaces; argv points into it */
+    char **argv;                 /* [argc] and room for what is added */
+    int argc;
+    cpu_set_t allowed;           /* where this process might run when it began */
+} qn_rival;
+
+typedef struct qn_bench_result {
+    qn_bench_test test;
+    const qn_bench_setup *setup;
+    int n;                       /* samples */
+    double *ns, *ts;             /* [n] as they came */
+    qn_stats ns_stats, ts_stats;
+    u64 bytes, flops;            /* least that generating must read, and that the prompt must compute */
+    double share;                /* of the ceiling: the least time they take / the median time; 0: unknown */
+    double switches_s;           /* involuntary context switches per second */
+    double load;                 /* load average before the run; -1: unknown */
+    bool disturbed;
+    u64 peak_rss;
+    char time[32];               /* when it began, ISO 8601, UTC */
+    int n_rivals;
+    const qn_rival *rivals;
+    double *rival_ts[QN_RIVALS_MOST]; /* [n] each */
+    qn_stats rival_stats[QN_RIVALS_MOST], ratio[QN_RIVALS_MOST]; /* ratio: ours / theirs, sample by sample */
+} qn_bench_result;
+
+/* ---- bench_run.c */
+
+/* Opens c->args[i]-like `name` with s->args; s is zeroed but for args, kv and ceilings. */
+bool qn_bench_open(const qn_cli *c, const char *name, qn_bench_setup *s, qn_err *e);
+void qn_bench_close(qn_bench_setup *s);
+/* Fills r->ns and all that follows from it; r has test, setup, n, rivals and load set, the rest zeroed. */
+bool qn_bench_measure(qn_bench_setup *s, qn_bench_result *r, qn_err *e);
+void qn_bench_result_close(qn_bench_result *r);
+/* "pp512", "tg128", "pp512+tg128", "pp512 @ d4096" */
+const char *qn_bench_name(const qn_bench_test *t, char out[64]);
+/* What else the machine did while r was measured, as a sentence; NULL: nothing worth telling. */
+const char *qn_bench_disturbance(const qn_bench_result *r, char out[160]);
+
+/* ---- bench_against.c */
+
+bool qn_rival_open(qn_rival *v, const char *text, qn_err *e);
+void qn_rival_close(qn_rival *v);
+/* One sample of a test, in tokens per second. */
+bool qn_rival_sample(const qn_rival *v, const qn_bench_setup *s, const qn_bench_test *t, double *ts, qn_err *e);
+
+/* ---- bench_print.c */
+
+enum { QN_BENCH_MD, QN_BENCH_CSV, QN_BENCH_JSON, QN_BENCH_JSONL, QN_BENCH_SQL, QN_BENCH_NONE };
+#define QN_BENCH_FORMATS "md|csv|json|jsonl|sql"
+
+typedef struct qn_bench_printer {
+    int format, fd;              /* fd 1: stdout, 2: stderr */
+    bool batch, isa, kv;         /* columns that only a table with different values needs */
+    int rows;
+} qn_bench_printer;
+
+bool qn_bench_print(qn_bench_printer *p, const qn_bench_result *r, qn_err *e);
+/* Ends the output, after a failure too. ceilings: [n], for the lines below a table. */
+bool qn_bench_print_end(qn_bench_printer *p, const qn_ceilings *ceilings, int n, qn_err *e);
+
+#endif

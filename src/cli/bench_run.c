@@ -1,0 +1,225 @@
+/* bench_run.c - takes the samples of one test. As llama-bench does: random token ids, the prompt in passes of n_batch, then one
+ * token a pass; no sampling and no text, so the figures are those of the model alone. What is new per sample is only the
+ * tokens: a depth is filled once and gone back to. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/rng.h"
+#include "cli/bench.h"
+
+#define SEED 1
+#define MOST_SPREAD 0.10  /* of the median, from least to most: a quiet machine stays below 3 % */
+#define MOST_SWITCHES 20  /* a second and thread: housekeeping makes a few; a busy neighbour on the core 25 and more */
+
+/* The kernel forgets the process's highest resident size, so that the next model gets its own. Best effort. */
+static void forget_peak(void)
+{
+    const int fd = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
+    if (fd < 0) return;
+    (void)!write(fd, "5", 1);
+    close(fd);
+}
+
+static bool push_random(qn_bench_setup *s, int n, qn_err *e)
+{
+    for (int i = 0; i < n; i++) {
+        const u64 id = qn_rng_at(SEED, s->drawn++) % (u64)s->info.n_vocab;
+        if (!qn_session_push(s->session, (int32_t)id, e)) return false;
+    }
+    return true;
+}
+
+static bool read_prompt(qn_bench_setup *s, int n, qn_err *e)
+{
+    size_t left = 0;
+    if (!push_random(s, n, e)) return false;
+    do {
+        if (!qn_engine_step(s->engine, &left, e)) return false;
+    } while (left > 0);
+    return true;
+}
+
+static bool generate(qn_bench_setup *s, int n, qn_err *e)
+{
+    for (int i = 0; i < n; i++)
+        if (!push_random(s, 1, e) || !qn_engine_step(s->engine, NULL, e)) return false;
+    return true;
+}
+
+bool qn_bench_open(const qn_cli *c, const char *name, qn_bench_setup *s, qn_err *e)
+{
+    forget_peak();
+    const u64 start = qn_now_ns();
+    if (!qn_cli_open(c, name, &s->args, false, &s->model, &s->engine, e)) return false;
+    s->load_ns = qn_now_ns() - start;
+    qn_model_get_info(s->model, &s->info);
+    s->session = qn_session_open(s->engine, e);
+    if (!s->session || !generate(s, 1, e)) return false;
+    s->first_token_ns = qn_now_ns() - start;
+    return true;
+}
+
+void qn_bench_close(qn_bench_setup *s)
+{
+    qn_session_close(s->session);
+    qn_cli_close(s->model, s->engine);
+    s->session = NULL;
+    s->engine = NULL;
+    s->model = NULL;
+}
+
+const char *qn_bench_name(const qn_bench_test *t, char out[64])
+{
+    char depth[24] = "";
+    if (t->n_depth) snprintf(depth, sizeof depth, " @ d%d", t->n_depth);
+    if (t->n_prompt && t->n_gen) snprintf(out, 64, "pp%d+tg%d%s", t->n_prompt, t->n_gen, depth);
+    else if (t->n_gen) snprintf(out, 64, "tg%d%s", t->n_gen, depth);
+    else snprintf(out, 64, "pp%d%s", t->n_prompt, depth);
+    return out;
+}
+
+/* ---- the bound ------------------------------------------------------------------------------------------------------ */
+
+static void add_pass(const qn_engine *en, int rows, int ctx, u64 *bytes, u64 *flops)
+{
+    for (int i = 0; i < qn_engine_n_steps(en); i++) {
+        qn_step_info s;
+        qn_engine_get_step(en, i, rows, ctx, &s);
+        *bytes += s.bytes;
+        *flops += s.flops;
+    }
+}
+
+/* Decoding is bound by what it reads, a prompt by what it computes. The cost of a token grows evenly with its place, so the
+ * token in the middle stands for all. */
+static void find_bound(qn_bench_result *r)
+{
+    const qn_bench_setup *s = r->setup;
+    const qn_bench_test *t = &r->test;
+    const int n_batch = s->args.n_batch;
+    u64 unused = 0, token = 0;
+    for (int i = 0; i < t->n_prompt; i += n_batch)
+        add_pass(s->engine, qn_mini(n_batch, t->n_prompt - i), t->n_depth + i, &unused, &r->flops);
+    if (t->n_gen) add_pass(s->engine, 1, t->n_depth + t->n_prompt + t->n_gen / 2, &token, &unused);
+    r->bytes = token * (u64)t->n_gen;
+    if (!s->ceilings || s->ceilings->read_huge.p50 <= 0 || s->ceilings->flops.p50 <= 0) return;
+    const double read = s->ceilings->read_huge.p50 > s->ceilings->read_small.p50 ? s->ceilings->read_huge.p50
+                                                                                 : s->ceilings->read_small.p50;
+    const double least_s = (double)r->bytes / read + (double)r->flops / s->ceilings->flops.p50;
+    r->share = r->ns_stats.p50 > 0 ? least_s * 1e9 / r->ns_stats.p50 : 0;
+}
+
+/* ---- disturbance ---------------------------------------------------------------------------------------------------- */
+
+static long switches(void)
+{
+    struct rusage u;
+    return getrusage(RUSAGE_SELF, &u) == 0 ? u.ru_nivcsw : 0;
+}
+
+const char *qn_bench_disturbance(const qn_bench_result *r, char out[160])
+{
+    const qn_stats *t = &r->ns_stats;
+    const double spread = r->n > 2 && t->p50 > 0 ? (t->max - t->min) / t->p50 : 0;
+    const double most_load = 0.5 * qn_cpu_threads();
+    const double most_switches = (double)MOST_SWITCHES * qn_engine_threads(r->setup->engine);
+    if (spread <= MOST_SPREAD && r->switches_s <= most_switches && r->load <= most_load) return NULL;
+    snprintf(out, 160, "samples spread over %.0f %% of the median, %.0f involuntary context switches a second, load average %.1f "
+             "before the run", 100 * spread, r->switches_s, r->load < 0 ? 0 : r->load);
+    return out;
+}
+
+/* ---- samples -------------------------------------------------------------------------------------------------------- */
+
+static bool warm_up(qn_bench_setup *s, const qn_bench_test *t, qn_err *e)
+{
+    const bool ok = read_prompt(s, t->n_prompt, e) && generate(s, t->n_gen ? 1 : 0, e);
+    qn_session_rewind(s->session, t->n_depth);
+    return ok;
+}
+
+static bool take_sample(qn_bench_setup *s, qn_bench_result *r, int i, double *switched, qn_err *e)
+{
+    const qn_bench_test *t = &r->test;
+    const long before = switches();
+    const u64 start = qn_now_ns();
+    if (!read_prompt(s, t->n_prompt, e) || !generate(s, t->n_gen, e)) return false;
+    r->ns[i] = (double)(qn_now_ns() - start);
+    r->ts[i] = (t->n_prompt + t->n_gen) * 1e9 / r->ns[i];
+    *switched += (double)(switches() - before);
+    qn_session_rewind(s->session, t->n_depth);
+    return true;
+}
+
+/* llama-bench warms up in each of its runs: next to it, so do we before each sample. */
+static bool take_samples(qn_bench_setup *s, qn_bench_result *r, double *switched, qn_err *e)
+{
+    for (int i = 0; i < r->n; i++) {
+        if ((i == 0 || r->n_rivals) && !warm_up(s, &r->test, e)) return false;
+        if (!take_sample(s, r, i, switched, e)) return false;
+        for (int k = 0; k < r->n_rivals; k++)
+            if (!qn_rival_sample(&r->rivals[k], s, &r->test, &r->rival_ts[k][i], e)) return false;
+    }
+    return true;
+}
+
+static bool make_room(qn_bench_result *r, qn_err *e)
+{
+    const size_t n = (size_t)r->n;
+    r->ns = qn_new_array(n, sizeof *r->ns, e);
+    r->ts = r->ns ? qn_new_array(n, sizeof *r->ts, e) : NULL;
+    bool ok = r->ts != NULL;
+    for (int k = 0; ok && k < r->n_rivals; k++) ok = (r->rival_ts[k] = qn_new_array(n, sizeof(double), e)) != NULL;
+    return ok;
+}
+
+void qn_bench_result_close(qn_bench_result *r)
+{
+    qn_free(r->ns);
+    qn_free(r->ts);
+    for (int k = 0; k < QN_RIVALS_MOST; k++) qn_free(r->rival_ts[k]);
+}
+
+/* qn_stats_of sorts; samples are kept as they came. */
+static void sum_up(const double *x, int n, double *room, qn_stats *out)
+{
+    for (int i = 0; i < n; i++) room[i] = x[i];
+    qn_stats_of(room, (size_t)n, out);
+}
+
+static bool sum_up_all(qn_bench_result *r, qn_err *e)
+{
+    double *room = qn_new_array((size_t)r->n, sizeof *room, e);
+    if (!room) return false;
+    sum_up(r->ns, r->n, room, &r->ns_stats);
+    sum_up(r->ts, r->n, room, &r->ts_stats);
+    for (int k = 0; k < r->n_rivals; k++) {
+        sum_up(r->rival_ts[k], r->n, room, &r->rival_stats[k]);
+        qn_stats_ratio(r->ts, r->rival_ts[k], (size_t)r->n, room, &r->ratio[k]);
+    }
+    qn_free(room);
+    return true;
+}
+
+bool qn_bench_measure(qn_bench_setup *s, qn_bench_result *r, qn_err *e)
+{
+    const time_t now = time(NULL);
+    struct tm utc;
+    double switched = 0;
+    char text[160];
+    u64 resident;
+    if (!make_room(r, e)) return false;
+    if (gmtime_r(&now, &utc)) strftime(r->time, sizeof r->time, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    qn_session_rewind(s->session, 0);
+    if (!read_prompt(s, r->test.n_depth, e) || !take_samples(s, r, &switched, e) || !sum_up_all(r, e)) return false;
+    r->switches_s = switched * 1e9 / (r->ns_stats.mean * r->n);
+    qn_mem_process(&resident, &r->peak_rss);
+    find_bound(r);
+    r->disturbed = qn_bench_disturbance(r, text) != NULL;
+    return true;
+}
