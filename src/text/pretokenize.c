@@ -150,7 +150,9 @@ static bool respell(const qn_pre *x, qn_pre_work *w, bool first, qn_err *e)
         case PRE_split: break;
         }
         if (w->b.text.failed) return qn_fail(e, QN_ENOMEM, "out of memory: a text of %zu bytes", w->a.text.n);
-        if (w->b.text.n > UINT32_MAX / 2) return qn_fail(e, QN_EUSAGE, "a text of %zu bytes is too long to tokenize", w->a.text.n);
+        if (w->b.text.n > UINT32_MAX / 2) {
+            return qn_fail(e, QN_EUSAGE, "a text of %zu bytes is too long to tokenize", w->a.text.n);
+        }
         if (!add(&w->b, at, w->b.text.n - at, e)) return false;
     }
     return true;
