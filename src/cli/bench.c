@@ -301,7 +301,7 @@ static int run(qn_cli *c, void *values)
         b.err.fd = 2;
         ok = run_all(&b, &e);
     }
-    const int code = ok ? QN_EXIT_OK : qn_cli_fail(c, &e);
+    const int code = ok || !e.code ? QN_EXIT_OK : qn_cli_fail(c, &e); /* no error: stdout takes no more, main says why */
     close_all(&b);
     return code;
 }

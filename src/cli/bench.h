@@ -87,6 +87,7 @@ typedef struct qn_bench_printer {
     int rows;
 } qn_bench_printer;
 
+/* False without an error: stdout takes no more, which main reports. */
 bool qn_bench_print(qn_bench_printer *p, const qn_bench_result *r, qn_err *e);
 /* Ends the output, after a failure too. ceilings: [n], for the lines below a table. */
 bool qn_bench_print_end(qn_bench_printer *p, const qn_ceilings *ceilings, int n, qn_err *e);

@@ -14,7 +14,7 @@ import time
 
 import pytest
 
-from conftest import MODELS, QUERN, TINY, quern
+from conftest import MODELS, QUERN, ROOT, TINY, quern
 
 MODEL = os.path.join(MODELS, "qwen2", "model.gguf")
 FAKE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "fake_bench.py")
@@ -236,3 +236,37 @@ def test_batch_jsonl():
 def test_batch_wrong_values(args):
     d = quern("batch-bench", MODEL, *args)
     assert d.rc == 2 and d.out == "" and d.err.startswith("quern:"), d.err
+
+
+# ---- the table of bench/
+
+def test_table_script(tmp_path):
+    models = tmp_path / "models"
+    models.mkdir()
+    os.symlink(MODEL, models / "Qwen2.5-0.5B-Q8_0.gguf")
+    os.symlink(os.path.join(MODELS, "llama", "model.gguf"), models / "other.gguf")
+    command, _ = fake(tmp_path, "--rates", "1e9")
+    args = [sys.executable, os.path.join(ROOT, "bench", "table.py"), "--models", str(models), "--quern", QUERN, "-p", "8", "-n", "4",
+            "-r", "1", "-t", "1", "--keep", str(tmp_path / "rows"), "--against", "llama.cpp=" + command]
+    p = subprocess.run([*args, "--batch", "--check"], capture_output=True, text=True, timeout=120)
+    assert p.returncode == 3, p.stderr
+    table = [[c.strip() for c in x.strip("|").split("|")] for x in p.stdout.splitlines() if x.startswith("|")]
+    head, first, second = table[0], table[2], table[3]
+    assert len(table) == 4 and first[0] == "Qwen2.5-0.5B-Q8_0" and second[0] == "other" and len(first) == len(head)
+    ratio = first[head.index("quern ÷ llama.cpp")]
+    assert ratio.count("! < 2.6") == 1 and ratio.count("! < 1.7") == 1, "both are below the floors of that file"
+    assert "!" not in second[head.index("quern ÷ llama.cpp")]
+    assert float(first[head.index("8 sequences ÷ 1")]) > 0
+    assert "GB/s from huge pages" in p.stdout and str(tmp_path) not in p.stdout.split("llama.cpp:")[0]
+    assert len((tmp_path / "rows").read_text().splitlines()) == 4
+    p = subprocess.run([*args, "--only", "*other*"], capture_output=True, text=True, timeout=120)
+    assert p.returncode == 0 and "Qwen" not in p.stdout
+    (models / "bad.gguf").write_text("GGUF")
+    p = subprocess.run([*args, "--only", "bad*"], capture_output=True, text=True, timeout=120)
+    assert p.returncode != 0 and "nothing measured" in p.stderr
+
+
+def test_reader_that_leaves():
+    p = subprocess.run(f"{QUERN} bench {MODEL} -p 1-8 -n 0 -r 1 -t 1 --no-ceilings | head -1", shell=True, capture_output=True,
+                       text=True, timeout=60)
+    assert p.stdout.startswith("| model") and "cannot" not in p.stderr
