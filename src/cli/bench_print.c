@@ -53,8 +53,8 @@ static void put_samples(fields *fs, const char *key, const double *x, int n, int
 static const char *model_type(const qn_model_info *m, char *out, size_t cap)
 {
     const double n = (double)m->n_params;
-    if (n >= 5e7) snprintf(out, cap, "%s %.*fB %s", m->arch, n < 9.95e9 ? 1 : 0, n / 1e9, m->type);
-    else snprintf(out, cap, "%s %.1fM %s", m->arch, n / 1e6, m->type);
+    if (n >= 4e8) snprintf(out, cap, "%s %.*fB %s", m->arch, n < 9.95e9 ? 1 : 0, n / 1e9, m->type);
+    else snprintf(out, cap, "%s %.*fM %s", m->arch, n < 9.95e6 ? 1 : 0, n / 1e6, m->type);
     return out;
 }
 
