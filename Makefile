@@ -37,11 +37,13 @@ VERSION := $(shell sed -n 's/^\#define QN_VERSION "\(.*\)"/\1/p' include/quern.h
 SONAME  := libquern.so.$(firstword $(subst ., ,$(VERSION)))
 
 # Kernel folders: what this architecture has, and the flags each one may use.
-ISA_x86_64  := avx2 avx512
+ISA_x86_64  := avx2 avx512 avx512vnni avx512bf16
 ISA_aarch64 :=
 FLAGS_base   :=
 FLAGS_avx2   := -mavx2 -mfma -mf16c -mbmi2
 FLAGS_avx512 := -mavx2 -mfma -mf16c -mbmi2 -mavx512f -mavx512bw -mavx512vl -mavx512dq -mprefer-vector-width=512
+FLAGS_avx512vnni = $(FLAGS_avx512) -mavx512vnni
+FLAGS_avx512bf16 = $(FLAGS_avx512vnni) -mavx512bf16
 
 LIB_DIRS := base trace format text kernel kernel/ref kernel/base $(ISA_$(ARCH):%=kernel/%) model engine probe report hub
 LIB_SRC  := $(foreach d,$(LIB_DIRS),$(wildcard src/$(d)/*.c))
@@ -68,6 +70,8 @@ $(BUILD)/libquern.so: $(LIB_OBJ)
 
 $(BUILD)/obj/kernel/avx2/%.o: ISA_FLAGS := $(FLAGS_avx2)
 $(BUILD)/obj/kernel/avx512/%.o: ISA_FLAGS := $(FLAGS_avx512)
+$(BUILD)/obj/kernel/avx512vnni/%.o: ISA_FLAGS := $(FLAGS_avx512vnni)
+$(BUILD)/obj/kernel/avx512bf16/%.o: ISA_FLAGS := $(FLAGS_avx512bf16)
 
 $(BUILD)/obj/%.o: src/%.c Makefile
 	@mkdir -p $(@D)

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const isa_names[] = { "auto", "ref", "base", "avx2", "avx512" };
+static const char *const isa_names[] = { "auto", "ref", "base", "avx2", "avx512", "avx512vnni", "avx512bf16" };
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -27,7 +27,8 @@ static qn_isa best_isa(void)
                       has_f16c();
     const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
-    return avx512 ? ISA_avx512 : avx2 ? ISA_avx2 : ISA_base;
+    const bool vnni = avx512 && __builtin_cpu_supports("avx512vnni"), bf16 = vnni && __builtin_cpu_supports("avx512bf16");
+    return bf16 ? ISA_avx512bf16 : vnni ? ISA_avx512vnni : avx512 ? ISA_avx512 : avx2 ? ISA_avx2 : ISA_base;
 }
 #else
 static qn_isa best_isa(void) { return ISA_base; }

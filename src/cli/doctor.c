@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cpu.h"
 #include "base/str.h"
 #include "cli/command.h"
 #include "probe/ceilings.h"
@@ -14,7 +15,7 @@ typedef struct doctor_args { bool json, fast; int threads, isa; } doctor_args;
 static const qn_opt options[] = {
     { "threads", "t", NULL, OPT_int, QN_AT(doctor_args, threads, int), "N", NULL,
       "threads to measure with; 0: as many as a run would start", 0, 1024 },
-    { "isa", NULL, NULL, OPT_choice, QN_AT(doctor_args, isa, int), "auto|ref|base|avx2|avx512", "auto",
+    { "isa", NULL, NULL, OPT_choice, QN_AT(doctor_args, isa, int), QN_ISA_CHOICES, "auto",
       "highest instruction set to measure with", 0, 0 },
     { "fast", NULL, NULL, OPT_flag, QN_AT(doctor_args, fast, bool), NULL, NULL, "measure nothing, look only", 0, 0 },
     { "json", NULL, NULL, OPT_flag, QN_AT(doctor_args, json, bool), NULL, NULL, "everything, as one JSON object", 0, 0 },

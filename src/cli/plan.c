@@ -2,6 +2,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "base/cpu.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/command.h"
@@ -14,7 +15,7 @@ static const qn_opt options[] = {
     { "ctx-size", "c", NULL, OPT_int, QN_AT(plan_args, engine.n_ctx, int), "N", NULL, "tokens of context; 0: the model's own",
       0, INT_MAX },
     { "threads", "t", NULL, OPT_int, QN_AT(plan_args, engine.threads, int), "N", NULL, "threads; 0: all cores", 0, 1024 },
-    { "isa", NULL, NULL, OPT_choice, QN_AT(plan_args, engine.isa, int), "auto|ref|base|avx2|avx512", "auto",
+    { "isa", NULL, NULL, OPT_choice, QN_AT(plan_args, engine.isa, int), QN_ISA_CHOICES, "auto",
       "highest instruction set the kernels may use", 0, 0 },
     { "kv", NULL, NULL, OPT_choice, QN_AT(plan_args, engine.kv, int), "f16|f32|q8_0", "f16", "type of the KV cache", 0, 0 },
     { "json", NULL, NULL, OPT_flag, QN_AT(plan_args, json, bool), NULL, NULL, "print one JSON object", 0, 0 },

@@ -11,7 +11,7 @@ static const qn_opt options[] = {
     { "check", NULL, NULL, OPT_flag, QN_AT(probe_args, check, bool), NULL, NULL, "compare kernels with their references", 0, 0 },
     { "op", NULL, NULL, OPT_text, QN_AT(probe_args, op, const char *), "OP", NULL, "only this op's kernels", 0, 0 },
     { "type", NULL, NULL, OPT_text, QN_AT(probe_args, type, const char *), "TYPE", NULL, "only kernels of this type", 0, 0 },
-    { "isa", NULL, NULL, OPT_choice, QN_AT(probe_args, isa, int), "auto|ref|base|avx2|avx512", "auto",
+    { "isa", NULL, NULL, OPT_choice, QN_AT(probe_args, isa, int), QN_ISA_CHOICES, "auto",
       "only this instruction set; auto: all that this machine runs", 0, 0 },
     { "seed", "s", NULL, OPT_u64, QN_AT(probe_args, seed, u64), "N", "0", "seed of the data; 0: from the clock", 0, 0 },
     { "timeout", NULL, NULL, OPT_int, QN_AT(probe_args, timeout_s, int), "S", "60", "a kernel that takes longer has failed", 1,

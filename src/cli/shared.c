@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cpu.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -16,7 +17,7 @@ const qn_opt qn_engine_opts[] = {
       "most tokens in one pass; 0: 512", 0, 1 << 20 },
     { "threads", "t", NULL, OPT_int, QN_AT(qn_engine_args, threads, int), "N", NULL,
       "threads; 0: one per physical core that this process may use", 0, 1024 },
-    { "isa", NULL, NULL, OPT_choice, QN_AT(qn_engine_args, isa, int), "auto|ref|base|avx2|avx512", "auto",
+    { "isa", NULL, NULL, OPT_choice, QN_AT(qn_engine_args, isa, int), QN_ISA_CHOICES, "auto",
       "highest instruction set the kernels may use", 0, 0 },
     { "kv", NULL, "cache-type", OPT_choice, QN_AT(qn_engine_args, kv, int), "f16|f32|q8_0", "f16",
       "type of the KV cache", 0, 0 },

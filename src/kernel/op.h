@@ -102,10 +102,49 @@ typedef struct qn_pick {
     const i32 *rows;        /* [n] which ones */
 } qn_pick;
 
+/* Activations as bytes: x = q * scale, block by block of 32 columns. What is not finite makes its block's scale NaN. */
+typedef struct qn_bytes {
+    i8 *q;                  /* [n, d] -127..127 */
+    float *scale;           /* [n, d/32] */
+    i32 *sum;               /* [n, d/32] of q in the block */
+    i32 *sum16;             /* [n, d/16] of q in each half of it */
+} qn_bytes;
+
+typedef struct qn_quant {
+    int n, d;               /* d: a multiple of 32 */
+    qn_bytes y;
+    const float *x;         /* [n, d] */
+} qn_quant;
+
+typedef struct qn_qlinear {
+    int n, rows, cols;
+    float *y;               /* [n, rows] */
+    qn_bytes x;             /* [n, cols] */
+    const u8 *panels;       /* [rows, cols] packed from type: panel.h */
+    const float *bias;      /* [rows] or NULL */
+    qn_dtype type;
+} qn_qlinear;
+
+typedef struct qn_narrow {
+    int n, d;
+    u16 *y;                 /* [n, d] bf16 */
+    const float *x;         /* [n, d] */
+} qn_narrow;
+
+typedef struct qn_blinear {
+    int n, rows, cols;      /* cols: a multiple of 32 */
+    float *y;               /* [n, rows] */
+    const u16 *x;           /* [n, cols] bf16 */
+    const u8 *panels;       /* [rows, cols] packed from type, f16 or bf16: panel.h */
+    const float *bias;      /* [rows] or NULL */
+    qn_dtype type;
+} qn_blinear;
+
 typedef union qn_args {
     int n;
     qn_embed embed; qn_rmsnorm rmsnorm; qn_headnorm headnorm; qn_linear linear; qn_rope rope; qn_store store;
     qn_attend attend; qn_add_args add; qn_swiglu swiglu; qn_geglu geglu; qn_pick pick;
+    qn_quant quant; qn_qlinear qlinear; qn_narrow narrow; qn_blinear blinear;
 } qn_args;
 
 /* What a step moves and computes at least: every operand once, weights in their stored type. */

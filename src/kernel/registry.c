@@ -33,6 +33,8 @@ int qn_args_type(qn_op op, const qn_args *a)
     case OP_linear: return (int)a->linear.type;
     case OP_store: return (int)a->store.type;
     case OP_attend: return (int)a->attend.type;
+    case OP_qlinear: return (int)a->qlinear.type;
+    case OP_blinear: return (int)a->blinear.type;
     default: return (int)DT_f32;
     }
 }

@@ -5,6 +5,14 @@
 
 static qn_rows rows_from(const qn_rows *all, int r) { return (qn_rows){ all->pos + r, all->first + r, all->pages }; }
 
+static void skip_bytes(qn_bytes *b, size_t values)
+{
+    b->q += values;
+    b->scale += values / 32;
+    b->sum += values / 32;
+    b->sum16 += values / 16;
+}
+
 qn_args qn_case_row(const qn_case *c, int r, qn_rows *rows)
 {
     qn_args a = c->args;
@@ -36,6 +44,10 @@ qn_args qn_case_row(const qn_case *c, int r, qn_rows *rows)
     case OP_swiglu: a.swiglu.gate += i * (size_t)a.swiglu.d; a.swiglu.up += i * (size_t)a.swiglu.d; break;
     case OP_geglu: a.geglu.gate += i * (size_t)a.geglu.d; a.geglu.up += i * (size_t)a.geglu.d; break;
     case OP_pick: a.pick.y += i * (size_t)a.pick.d; a.pick.rows += i; break;
+    case OP_quant: skip_bytes(&a.quant.y, i * (size_t)a.quant.d); a.quant.x += i * (size_t)a.quant.d; break;
+    case OP_qlinear: a.qlinear.y += i * (size_t)a.qlinear.rows; skip_bytes(&a.qlinear.x, i * (size_t)a.qlinear.cols); break;
+    case OP_narrow: a.narrow.y += i * (size_t)a.narrow.d; a.narrow.x += i * (size_t)a.narrow.d; break;
+    case OP_blinear: a.blinear.y += i * (size_t)a.blinear.rows; a.blinear.x += i * (size_t)a.blinear.cols; break;
     case N_OPS: break;
     }
     return a;
@@ -49,6 +61,10 @@ void qn_case_print(const qn_case *c, char *out, size_t n)
     switch (c->op) {
     case OP_linear:
         snprintf(out, n, "%s n=%d rows=%d cols=%d, %s", type, a->n, a->linear.rows, a->linear.cols, mood);
+        break;
+    case OP_qlinear:
+    case OP_blinear: /* both begin with n, rows, cols */
+        snprintf(out, n, "%s n=%d rows=%d cols=%d, %s", type, a->n, a->qlinear.rows, a->qlinear.cols, mood);
         break;
     case OP_attend:
         snprintf(out, n, "%s n=%d heads=%d/%d d_head=%d window=%d, %s", type, a->n, a->attend.n_head, a->attend.n_kv,

@@ -5,8 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/half.h"
 #include "base/mem.h"
 #include "base/rng.h"
+#include "kernel/panel.h"
+#include "kernel/ref/ref.h"
 #include "probe/case.h"
 
 static double draw(qn_case *c) { return qn_rng_unit(c->seed, c->draws++); }
@@ -184,6 +187,69 @@ static void fill_linear(qn_case *c, qn_linear *a)
     a->bias = c->mood == MOOD_plain ? NULL : floats(c, "bias", (size_t)a->rows, USE_in);
 }
 
+static qn_bytes byte_operands(qn_case *c, size_t values, qn_use use)
+{
+    return (qn_bytes){ .q = qn_case_operand(c, "q", values, 1, use), .scale = qn_case_operand(c, "scale", values / 32, 4, use),
+                       .sum = qn_case_operand(c, "sum", values / 32, 4, use), .sum16 = qn_case_operand(c, "sum16", values / 16, 4, use) };
+}
+
+static void fill_quant(qn_case *c, qn_quant *a)
+{
+    const size_t values = (size_t)a->n * (size_t)a->d;
+    float *x = floats(c, "x", values, USE_in);
+    spoil(c, x, a->d);
+    a->x = x;
+    a->y = byte_operands(c, values, USE_out);
+}
+
+/* A packed matrix of random blocks. */
+static u8 *panels(qn_case *c, qn_dtype type, int rows, int cols)
+{
+    const qn_dtype_info *t = &qn_dtypes[type];
+    const size_t n = (size_t)rows * (size_t)(cols / t->block), bytes = qn_panel_bytes(type, rows, cols);
+    u8 *w = qn_alloc(n * t->block_bytes, NULL), *out = qn_case_operand(c, "panels", bytes, 1, USE_in);
+    for (size_t i = 0; w && i < n; i++) make_block(c, t, w + i * t->block_bytes);
+    if (w && out) qn_panel_pack(type, w, rows, cols, 0, (rows + QN_PANEL - 1) / QN_PANEL, out);
+    c->failed = c->failed || !w;
+    qn_free(w);
+    return out;
+}
+
+static void fill_qlinear(qn_case *c, qn_qlinear *a)
+{
+    const size_t values = (size_t)a->n * (size_t)a->cols;
+    float *x = qn_alloc(values * sizeof *x, NULL);
+    for (size_t i = 0; x && i < values; i++) x[i] = value(c);
+    spoil(c, x, a->cols);
+    a->x = byte_operands(c, values, USE_in);
+    c->failed = c->failed || !x;
+    if (!c->failed) qn_quant_ref(&(qn_quant){ .n = a->n, .d = a->cols, .y = a->x, .x = x }, (qn_lane){ 0, 1 });
+    qn_free(x);
+    a->y = floats(c, "y", (size_t)a->n * (size_t)a->rows, USE_out);
+    a->panels = panels(c, a->type, a->rows, a->cols);
+    a->bias = c->mood == MOOD_plain ? NULL : floats(c, "bias", (size_t)a->rows, USE_in);
+}
+
+static void fill_narrow(qn_case *c, qn_narrow *a)
+{
+    float *x = floats(c, "x", (size_t)a->n * (size_t)a->d, USE_in);
+    spoil(c, x, a->d);
+    a->x = x;
+    a->y = qn_case_operand(c, "y", (size_t)a->n * (size_t)a->d, sizeof *a->y, USE_out);
+}
+
+static void fill_blinear(qn_case *c, qn_blinear *a)
+{
+    const size_t values = (size_t)a->n * (size_t)a->cols;
+    u16 *x = qn_case_operand(c, "x", values, sizeof *x, USE_in);
+    for (size_t i = 0; x && i < values; i++) x[i] = qn_f32_bf16(value(c));
+    if (x && c->mood == MOOD_special) x[draw_int(c, a->cols)] = 0x7FC0; /* NaN */
+    a->x = x;
+    a->y = floats(c, "y", (size_t)a->n * (size_t)a->rows, USE_out);
+    a->panels = panels(c, a->type, a->rows, a->cols);
+    a->bias = c->mood == MOOD_plain ? NULL : floats(c, "bias", (size_t)a->rows, USE_in);
+}
+
 static void fill_rope(qn_case *c, qn_rope *a)
 {
     a->q = floats(c, "q", (size_t)a->n * (size_t)a->n_head * (size_t)a->d_head, USE_inout);
@@ -256,6 +322,10 @@ static void fill(qn_case *c)
     case OP_swiglu: fill_pair(c, "gate", &a->swiglu.gate, &a->swiglu.up, a->n, a->swiglu.d); break;
     case OP_geglu: fill_pair(c, "gate", &a->geglu.gate, &a->geglu.up, a->n, a->geglu.d); break;
     case OP_pick: fill_pick(c, &a->pick); break;
+    case OP_quant: fill_quant(c, &a->quant); break;
+    case OP_qlinear: fill_qlinear(c, &a->qlinear); break;
+    case OP_narrow: fill_narrow(c, &a->narrow); break;
+    case OP_blinear: fill_blinear(c, &a->blinear); break;
     case N_OPS: break;
     }
 }
@@ -266,6 +336,8 @@ static int blocked(qn_op op, qn_args *a, qn_dtype type)
     switch (op) {
     case OP_embed: a->embed.type = type; return a->embed.d;
     case OP_linear: a->linear.type = type; return a->linear.cols;
+    case OP_qlinear: a->qlinear.type = type; return a->qlinear.cols;
+    case OP_blinear: a->blinear.type = type; return a->blinear.cols;
     case OP_store: a->store.type = type; return a->store.d_head;
     case OP_attend: a->attend.type = type; return a->attend.d_head;
     default: return 0;

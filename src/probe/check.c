@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "kernel/panel.h"
 #include "probe/compare.h"
 
 #define POOL_LANES 3
@@ -21,6 +22,8 @@ static bool takes(qn_op op, int type)
     switch (op) {
     case OP_linear:
     case OP_embed: return true;
+    case OP_qlinear: return qn_panel_of((qn_dtype)type) == PANEL_int8;
+    case OP_blinear: return qn_panel_of((qn_dtype)type) == PANEL_bf16;
     case OP_store:
     case OP_attend: return type == DT_f32 || type == DT_f16 || type == DT_q8_0;
     default: return type == DT_f32;

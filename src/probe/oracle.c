@@ -4,7 +4,9 @@
 #include <float.h>
 #include <math.h>
 
+#include "base/half.h"
 #include "base/mem.h"
+#include "kernel/panel.h"
 #include "probe/case.h"
 
 #define EPS ((double)FLT_EPSILON)
@@ -29,6 +31,52 @@ static void linear_row(const qn_linear *a, int r, double *y, double *bound)
         const double bias = a->bias ? (double)a->bias[r] : 0;
         y[at] = s + bias;
         bound[at] = SUM_EPS * EPS * (mag + fabs(bias)) + TINY;
+    }
+}
+
+/* Types with a minimum add it apart from the rest, and the two may cancel: what goes into the sum is not the weight but
+ * parts that can each be as large as the range of the block. */
+static double range_of(const float *w, int n)
+{
+    double most = 0;
+    for (int i = 0; i < n; i++) most = fmax(most, fabs((double)w[i]));
+    return 4 * most;
+}
+
+static void qlinear_row(const qn_qlinear *a, int r, double *y, double *bound)
+{
+    float w[32];
+    for (int j = 0; j < a->n; j++) {
+        double s = 0, mag = 0;
+        for (int c = 0; c < a->cols; c++) {
+            if (c % 32 == 0) qn_panel_part(a->type, a->panels, a->cols, r, c, 32, w);
+            const size_t at = (size_t)j * (size_t)a->cols + (size_t)c;
+            const double x = (double)a->x.q[at] * (double)a->x.scale[at / 32];
+            s += (double)w[c % 32] * x;
+            mag += range_of(w, 32) * fabs(x);
+        }
+        const size_t at = (size_t)j * (size_t)a->rows + (size_t)r;
+        const double bias = a->bias ? (double)a->bias[r] : 0;
+        y[at] = s + bias;
+        bound[at] = SUM_EPS * EPS * (mag + fabs(bias)) + TINY;
+    }
+}
+
+static void blinear_row(const qn_blinear *a, int r, double *y, double *bound)
+{
+    float w[32];
+    for (int j = 0; j < a->n; j++) {
+        double s = 0, mag = 0;
+        for (int c = 0; c < a->cols; c++) {
+            if (c % 32 == 0) qn_panel_part(a->type, a->panels, a->cols, r, c, 32, w);
+            const double p = (double)w[c % 32] * (double)qn_bf16_f32(a->x[(size_t)j * (size_t)a->cols + (size_t)c]);
+            s += p;
+            mag += fabs(p);
+        }
+        const size_t at = (size_t)j * (size_t)a->rows + (size_t)r;
+        const double bias = a->bias ? (double)a->bias[r] : 0;
+        y[at] = s + bias;
+        bound[at] = SUM_EPS * EPS * (mag + fabs(bias)) + a->cols * TINY; /* the instruction flushes what is tiny */
     }
 }
 
@@ -143,6 +191,12 @@ bool qn_oracle(const qn_case *c, int operand, double *y, double *bound)
     switch (c->op) {
     case OP_linear:
         for (int r = 0; r < a->linear.rows; r++) linear_row(&a->linear, r, y, bound);
+        return true;
+    case OP_qlinear:
+        for (int r = 0; r < a->qlinear.rows; r++) qlinear_row(&a->qlinear, r, y, bound);
+        return true;
+    case OP_blinear:
+        for (int r = 0; r < a->blinear.rows; r++) blinear_row(&a->blinear, r, y, bound);
         return true;
     case OP_rmsnorm:
         for (size_t i = 0; i < values; i += (size_t)a->rmsnorm.d)

@@ -11,7 +11,7 @@ import pytest
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from conftest import MODELS, NAMES, quern  # noqa: E402
 
-LEVELS = ["ref", "base", "avx2", "avx512"]
+LEVELS = ["ref", "base", "avx2", "avx512", "avx512vnni", "avx512bf16"]
 
 
 def machine_levels():
