@@ -68,11 +68,12 @@ typedef struct qn_options {
     int n_seq;    /* sessions that may be open at once, each with a full context; 0: 1 */
     int n_batch;  /* most rows in one pass through the plan; 0: 512 */
     bool profile; /* time every step */
+    bool no_repack; /* leave weights as they are mapped, where kernels would like another order of them better */
     qn_progress_fn progress; /* may be NULL */
     void *progress_user;
 } qn_options;
 
-#define QN_OPTIONS_DEFAULT { 0, QN_ISA_AUTO, QN_KV_F16, 0, 1, 0, false, NULL, NULL }
+#define QN_OPTIONS_DEFAULT { 0, QN_ISA_AUTO, QN_KV_F16, 0, 1, 0, false, false, NULL, NULL }
 
 /* ---- models ------------------------------------------------------------------------------------------------------- */
 

@@ -58,7 +58,13 @@ static size_t list_scratch(qn_engine *en, need *out)
     qn_buffers *b = &en->b;
     const size_t n = (size_t)en->n_batch, q = (size_t)m->n_head * (size_t)m->d_head, kv = (size_t)m->n_kv * (size_t)m->d_head;
     const size_t d = (size_t)m->d_model, ff = (size_t)m->d_ff, nl = (size_t)en->n_logits, f = sizeof(float);
+    size_t wide = d > q ? d : q;
+    if (ff > wide) wide = ff;
+    const size_t w32 = (wide + 31) / 32;
     const need all[] = {
+        { (void **)&b->bytes.q, n * w32 * 32, 1 }, { (void **)&b->bytes.scale, n * w32, f },
+        { (void **)&b->bytes.sum, n * w32, sizeof(i32) }, { (void **)&b->bytes.sum16, n * w32 * 2, sizeof(i32) },
+        { (void **)&b->narrow, n * wide, sizeof(u16) },
         { (void **)&b->x, n * d, f }, { (void **)&b->h, n * d, f }, { (void **)&b->q, n * q, f }, { (void **)&b->a, n * q, f },
         { (void **)&b->k, n * kv, f }, { (void **)&b->v, n * kv, f },
         { (void **)&b->gate, n * ff, f }, { (void **)&b->up, n * ff, f },
@@ -129,7 +135,12 @@ static bool start(qn_engine *en, const qn_options *o, qn_err *e)
     en->pool = qn_pool_open(o->threads, e);
     if (!en->pool) return false;
     en->plan.isa = o->isa ? (qn_isa)o->isa : qn_cpu_isa();
-    return qn_decoder_plan(en->m, &en->b, &en->plan, e) && qn_warm(en->m->src, o->progress, o->progress_user, e);
+    if (!qn_decoder_plan(en->m, &en->b, &en->plan, e)) return false;
+    if (o->no_repack) return qn_warm(en->m->src, o->progress, o->progress_user, e);
+    const qn_repack r = { .plan = &en->plan, .pool = en->pool, .b = &en->b, .path = en->m->src->path, .progress = o->progress,
+                          .user = o->progress_user };
+    if (!qn_repack_run(&r, &en->packed, e)) return false;
+    return en->packed.bytes || qn_warm(en->m->src, o->progress, o->progress_user, e);
 }
 
 qn_engine *qn_engine_open(const qn_model *m, const qn_options *o, qn_err *e)
@@ -150,6 +161,7 @@ void qn_engine_close(qn_engine *en)
     if (!en) return;
     qn_pool_close(en->pool);
     qn_plan_close(&en->plan);
+    qn_packed_close(&en->packed);
     for (int g = 0; g < N_GROUPS; g++) qn_cache_close(&en->kv[g]);
     qn_pages_free(en->scratch, en->scratch_bytes);
     qn_free(en->sessions);

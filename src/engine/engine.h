@@ -5,6 +5,7 @@
 
 #include "engine/kvcache.h"
 #include "model/decoder.h"
+#include "model/repack.h"
 
 enum { GROUP_global, GROUP_sliding, N_GROUPS };
 
@@ -12,6 +13,7 @@ struct qn_engine {
     const qn_model *m;
     qn_pool *pool;
     qn_plan plan;
+    qn_packed packed;         /* weights in the order that the plan's kernels like */
     qn_buffers b;
     qn_cache kv[N_GROUPS];
     i32 *tables[N_GROUPS];    /* [n_seq, n_table] page of each QN_PAGE tokens; -1: none */

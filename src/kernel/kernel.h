@@ -30,6 +30,9 @@ typedef struct qn_op_info {
 
 extern const qn_op_info qn_ops[N_OPS];
 
+/* Is there a kernel faster than the reference for this op and type at this level? */
+bool qn_kernel_exists(qn_op op, qn_dtype type, qn_isa most);
+
 /* The operand type that tells the kernels of an op apart: w, table or cache. DT_f32 for ops that only know floats. */
 int qn_args_type(qn_op op, const qn_args *a);
 

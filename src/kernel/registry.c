@@ -26,6 +26,15 @@ const qn_op_info qn_ops[N_OPS] = {
 #undef OP
 };
 
+bool qn_kernel_exists(qn_op op, qn_dtype type, qn_isa most)
+{
+    for (int i = 0; i < qn_n_kernels; i++) {
+        const qn_kernel *k = &qn_kernels[i];
+        if (k->op == op && k->type == (int)type && k->isa > ISA_ref && k->isa <= most) return true;
+    }
+    return false;
+}
+
 int qn_args_type(qn_op op, const qn_args *a)
 {
     switch (op) {

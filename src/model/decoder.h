@@ -13,6 +13,8 @@ typedef struct qn_buffers {
     float *gate, *up;         /* [n, d_ff] */
     float *last, *normed;     /* [n_logits, d_model] */
     float *logits;            /* [n_logits, n_vocab] */
+    qn_bytes bytes;           /* [n, widest input of a matrix] activations as bytes */
+    u16 *narrow;              /* the same as bf16 */
     i32 *tokens, *pos;        /* [n] */
     i32 *asking;              /* [n_logits] rows that ask */
     qn_rows rows[2];          /* where the rows' KV lies: global layers, sliding layers */

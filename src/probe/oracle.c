@@ -47,13 +47,16 @@ static void qlinear_row(const qn_qlinear *a, int r, double *y, double *bound)
 {
     float w[32];
     for (int j = 0; j < a->n; j++) {
-        double s = 0, mag = 0;
+        double s = 0, mag = 0, range = 0;
         for (int c = 0; c < a->cols; c++) {
-            if (c % 32 == 0) qn_panel_part(a->type, a->panels, a->cols, r, c, 32, w);
+            if (c % 32 == 0) {
+                qn_panel_part(a->type, a->panels, a->cols, r, c, 32, w);
+                range = range_of(w, 32);
+            }
             const size_t at = (size_t)j * (size_t)a->cols + (size_t)c;
             const double x = (double)a->x.q[at] * (double)a->x.scale[at / 32];
             s += (double)w[c % 32] * x;
-            mag += range_of(w, 32) * fabs(x);
+            mag += range * fabs(x);
         }
         const size_t at = (size_t)j * (size_t)a->rows + (size_t)r;
         const double bias = a->bias ? (double)a->bias[r] : 0;

@@ -1,0 +1,127 @@
+/* repack.c - which linear steps get panels, and the packing itself: once, at load, on all lanes, into memory of huge pages,
+ * giving back the mapped pages of each matrix as soon as it is packed, so that memory does not hold both. */
+#include "model/repack.h"
+
+#include <stdio.h>
+
+#include "base/file.h"
+#include "kernel/panel.h"
+
+/* The op that a linear step becomes; OP_linear: it stays. */
+static qn_op target(const qn_plan *p, const qn_step *s)
+{
+    if (s->op != OP_linear) return s->op;
+    const qn_linear *a = &s->args.linear;
+    if (a->cols % 32 || qn_panel_bytes(a->type, a->rows, a->cols) == 0) return OP_linear;
+    const qn_op op = qn_panel_of(a->type) == PANEL_int8 ? OP_qlinear : OP_blinear;
+    return qn_kernel_exists(op, a->type, p->isa) ? op : OP_linear;
+}
+
+static size_t align64(size_t n) { return (n + 63) & ~(size_t)63; }
+
+static size_t packed_bytes(const qn_plan *p)
+{
+    size_t total = 0;
+    for (int i = 0; i < p->n; i++) {
+        const qn_linear *a = &p->steps[i].args.linear;
+        if (p->steps[i].op == OP_linear && target(p, &p->steps[i]) != OP_linear)
+            total += align64(qn_panel_bytes(a->type, a->rows, a->cols));
+    }
+    return total;
+}
+
+/* ---- packing */
+
+typedef struct packing { const qn_linear *a; u8 *out; } packing;
+
+static void pack_share(const void *args, qn_lane lane)
+{
+    const packing *p = args;
+    const int n = (p->a->rows + QN_PANEL - 1) / QN_PANEL;
+    qn_panel_pack(p->a->type, p->a->w, p->a->rows, p->a->cols, lane_begin(n, lane), lane_end(n, lane), p->out);
+}
+
+typedef struct pack_job { const qn_repack *r; packing p; } pack_job;
+
+static void pack_matrix(void *user)
+{
+    const pack_job *j = user;
+    qn_pool_run(j->r->pool, pack_share, &j->p);
+}
+
+static bool pack(const qn_repack *r, const qn_linear *a, u8 *out, qn_err *e)
+{
+    pack_job j = { r, { a, out } };
+    if (!qn_guard_bus(pack_matrix, &j, r->path, e)) return false;
+    qn_map_drop(a->w, (size_t)a->rows * qn_dtype_bytes(a->type, (size_t)a->cols));
+    return true;
+}
+
+/* ---- rewriting */
+
+typedef struct writer { const qn_repack *r; qn_plan to; const float *ready; qn_op ready_for; u8 *at; } writer;
+
+/* The step that turns x into what `op` reads, unless the step before wanted the same. */
+static bool prepare(writer *w, const qn_step *s, qn_op op, qn_err *e)
+{
+    const qn_linear *a = &s->args.linear;
+    char role[96];
+    if (w->ready == a->x && w->ready_for == op) return true;
+    snprintf(role, sizeof role, "%s.x", s->role);
+    const qn_args quant = { .quant = { .d = a->cols, .y = w->r->b->bytes, .x = a->x } };
+    const qn_args narrow = { .narrow = { .d = a->cols, .y = w->r->b->narrow, .x = a->x } };
+    qn_step *made = qn_plan_add(&w->to, op == OP_qlinear ? OP_quant : OP_narrow, s->layer, role, op == OP_qlinear ? &quant : &narrow, e);
+    if (!made) return false;
+    made->logits = s->logits;
+    w->ready = a->x;
+    w->ready_for = op;
+    return true;
+}
+
+static bool rewrite(writer *w, const qn_step *s, qn_err *e)
+{
+    const qn_op op = target(w->r->plan, s);
+    const qn_linear *a = &s->args.linear;
+    qn_args args = s->args;
+    if (op == s->op) {
+        w->ready = NULL; /* it may write to what was prepared */
+    } else {
+        if (!prepare(w, s, op, e) || !pack(w->r, a, w->at, e)) return false;
+        if (op == OP_qlinear)
+            args.qlinear = (qn_qlinear){ .rows = a->rows, .cols = a->cols, .y = a->y, .x = w->r->b->bytes, .panels = w->at,
+                                         .bias = a->bias, .type = a->type };
+        else
+            args.blinear = (qn_blinear){ .rows = a->rows, .cols = a->cols, .y = a->y, .x = w->r->b->narrow, .panels = w->at,
+                                         .bias = a->bias, .type = a->type };
+        w->at += align64(qn_panel_bytes(a->type, a->rows, a->cols));
+    }
+    qn_step *made = qn_plan_add(&w->to, op, s->layer, s->role, &args, e);
+    if (made) made->logits = s->logits;
+    return made != NULL;
+}
+
+bool qn_repack_run(const qn_repack *r, qn_packed *out, qn_err *e)
+{
+    const size_t bytes = packed_bytes(r->plan);
+    if (bytes == 0) return true;
+    out->memory = qn_pages_new(bytes, e);
+    if (!out->memory) return false;
+    out->bytes = bytes;
+    writer w = { .r = r, .to = { .isa = r->plan->isa }, .at = out->memory };
+    for (int i = 0; i < r->plan->n; i++) {
+        const bool go = !r->progress || r->progress(r->user, "loading", (double)(w.at - out->memory) / (double)bytes);
+        if (go && rewrite(&w, &r->plan->steps[i], e)) continue;
+        if (!go) qn_fail(e, QN_ECANCELLED, "loading was stopped");
+        qn_plan_close(&w.to);
+        return false;
+    }
+    qn_plan_close(r->plan);
+    *r->plan = w.to;
+    return true;
+}
+
+void qn_packed_close(qn_packed *p)
+{
+    if (p->memory) qn_pages_free(p->memory, p->bytes);
+    *p = (qn_packed){ 0 };
+}
