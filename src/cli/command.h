@@ -131,7 +131,10 @@ void qn_bar_close(qn_bar *b);                                        /* wipes th
 
 /* ---- shared.c: option groups that several commands have, and what they mean ---------------------------------------- */
 
-typedef struct qn_engine_args { int threads, isa, kv, n_ctx, n_batch, n_seq; } qn_engine_args; /* n_seq has no option here */
+typedef struct qn_engine_args {
+    int threads, isa, kv, n_ctx, n_batch, n_seq; /* n_seq has no option here */
+    bool no_repack;
+} qn_engine_args;
 extern const qn_opt qn_engine_opts[];
 
 /* A model name as typed (file, folder, pulled name; NULL: the default one) to a path that is yours. */

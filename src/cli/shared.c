@@ -21,6 +21,8 @@ const qn_opt qn_engine_opts[] = {
       "highest instruction set the kernels may use", 0, 0 },
     { "kv", NULL, "cache-type", OPT_choice, QN_AT(qn_engine_args, kv, int), "f16|f32|q8_0", "f16",
       "type of the KV cache", 0, 0 },
+    { "no-repack", NULL, NULL, OPT_flag, QN_AT(qn_engine_args, no_repack, bool), NULL, NULL,
+      "leave the weights as they are mapped, though kernels want another order", 0, 0 },
     { 0 },
 };
 
@@ -43,6 +45,7 @@ static bool open_engine(const qn_cli *c, const qn_engine_args *a, bool profile, 
     o.n_batch = a->n_batch;
     o.n_seq = a->n_seq;
     o.profile = profile;
+    o.no_repack = a->no_repack;
     o.progress = qn_bar_show;
     o.progress_user = &bar;
     *en = qn_engine_open(m, &o, e);
