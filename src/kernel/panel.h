@@ -18,9 +18,23 @@ typedef struct qn_panel_q4_0 { u16 d[16]; u8 q[4][QN_GROUP]; } qn_panel_q4_0;
 typedef struct qn_panel_q4_1 { u16 d[16], m[16]; u8 q[4][QN_GROUP]; } qn_panel_q4_1;
 typedef struct qn_panel_q5_0 { u16 d[16]; u64 high[8]; u8 q[4][QN_GROUP]; } qn_panel_q5_0;
 typedef struct qn_panel_q5_1 { u16 d[16], m[16]; u64 high[8]; u8 q[4][QN_GROUP]; } qn_panel_q5_1;
-typedef struct qn_panel_q4_k { u16 d[16], dmin[16]; u8 scale[8][16], min[8][16]; u8 q[8][4][QN_GROUP]; } qn_panel_q4_k;
-typedef struct qn_panel_q5_k { u16 d[16], dmin[16]; u8 scale[8][16], min[8][16]; u64 high[8][8]; u8 q[8][4][QN_GROUP]; } qn_panel_q5_k;
-typedef struct qn_panel_q6_k { u16 d[16]; i8 scale[16][16]; u8 high[8][2][QN_GROUP]; u8 q[8][4][QN_GROUP]; } qn_panel_q6_k;
+typedef struct qn_panel_q4_k {
+    u16 d[16], dmin[16];
+    u8 scale[8][16], min[8][16];
+    u8 q[8][4][QN_GROUP];
+} qn_panel_q4_k;
+typedef struct qn_panel_q5_k {
+    u16 d[16], dmin[16];
+    u8 scale[8][16], min[8][16];
+    u64 high[8][8];
+    u8 q[8][4][QN_GROUP];
+} qn_panel_q5_k;
+typedef struct qn_panel_q6_k {
+    u16 d[16];
+    i8 scale[16][16];
+    u8 high[8][2][QN_GROUP];
+    u8 q[8][4][QN_GROUP];
+} qn_panel_q6_k;
 static_assert(sizeof(qn_panel_q8_0) == 16 * 34 && sizeof(qn_panel_q4_0) == 16 * 18 && sizeof(qn_panel_q4_1) == 16 * 20 &&
               sizeof(qn_panel_q5_0) == 16 * 22 && sizeof(qn_panel_q5_1) == 16 * 24, "as large as in the file");
 static_assert(sizeof(qn_panel_q4_k) == 16 * 148 && sizeof(qn_panel_q5_k) == 16 * 180 && sizeof(qn_panel_q6_k) == 16 * 210,

@@ -1,5 +1,6 @@
-/* repack.c - which linear steps get panels, and the packing itself: once, at load, on all lanes, into memory of huge pages,
- * giving back the mapped pages of each matrix as soon as it is packed, so that memory does not hold both. */
+/* repack.c - which linear steps get panels, and the packing itself: once, at load, on all lanes,
+ * into memory of huge pages, giving back the mapped pages of each matrix as soon as it is packed,
+ * so that memory does not hold both. */
 #include "model/repack.h"
 
 #include <stdio.h>
@@ -32,16 +33,23 @@ static size_t packed_bytes(const qn_plan *p)
 
 /* ---- packing */
 
-typedef struct packing { const qn_linear *a; u8 *out; } packing;
+typedef struct packing {
+    const qn_linear *a;
+    u8 *out;
+} packing;
 
 static void pack_share(const void *args, qn_lane lane)
 {
     const packing *p = args;
     const int n = (p->a->rows + QN_PANEL - 1) / QN_PANEL;
-    qn_panel_pack(p->a->type, p->a->w, p->a->rows, p->a->cols, lane_begin(n, lane), lane_end(n, lane), p->out);
+    qn_panel_pack(p->a->type, p->a->w, p->a->rows, p->a->cols, lane_begin(n, lane),
+                  lane_end(n, lane), p->out);
 }
 
-typedef struct pack_job { const qn_repack *r; packing p; } pack_job;
+typedef struct pack_job {
+    const qn_repack *r;
+    packing p;
+} pack_job;
 
 static void pack_matrix(void *user)
 {
@@ -59,7 +67,13 @@ static bool pack(const qn_repack *r, const qn_linear *a, u8 *out, qn_err *e)
 
 /* ---- rewriting */
 
-typedef struct writer { const qn_repack *r; qn_plan to; const float *ready; qn_op ready_for; u8 *at; } writer;
+typedef struct writer {
+    const qn_repack *r;
+    qn_plan to;
+    const float *ready;
+    qn_op ready_for;
+    u8 *at;
+} writer;
 
 /* The step that turns x into what `op` reads, unless the step before wanted the same. */
 static bool prepare(writer *w, const qn_step *s, qn_op op, qn_err *e)
@@ -70,7 +84,8 @@ static bool prepare(writer *w, const qn_step *s, qn_op op, qn_err *e)
     snprintf(role, sizeof role, "%s.x", s->role);
     const qn_args quant = { .quant = { .d = a->cols, .y = w->r->b->bytes, .x = a->x } };
     const qn_args narrow = { .narrow = { .d = a->cols, .y = w->r->b->narrow, .x = a->x } };
-    qn_step *made = qn_plan_add(&w->to, op == OP_qlinear ? OP_quant : OP_narrow, s->layer, role, op == OP_qlinear ? &quant : &narrow, e);
+    qn_step *made = op == OP_qlinear ? qn_plan_add(&w->to, OP_quant, s->layer, role, &quant, e)
+                                     : qn_plan_add(&w->to, OP_narrow, s->layer, role, &narrow, e);
     if (!made) return false;
     made->logits = s->logits;
     w->ready = a->x;
@@ -88,11 +103,21 @@ static bool rewrite(writer *w, const qn_step *s, qn_err *e)
     } else {
         if (!prepare(w, s, op, e) || !pack(w->r, a, w->at, e)) return false;
         if (op == OP_qlinear)
-            args.qlinear = (qn_qlinear){ .rows = a->rows, .cols = a->cols, .y = a->y, .x = w->r->b->bytes, .panels = w->at,
-                                         .bias = a->bias, .type = a->type };
+            args.qlinear = (qn_qlinear){ .rows = a->rows,
+                                         .cols = a->cols,
+                                         .y = a->y,
+                                         .x = w->r->b->bytes,
+                                         .panels = w->at,
+                                         .bias = a->bias,
+                                         .type = a->type };
         else
-            args.blinear = (qn_blinear){ .rows = a->rows, .cols = a->cols, .y = a->y, .x = w->r->b->narrow, .panels = w->at,
-                                         .bias = a->bias, .type = a->type };
+            args.blinear = (qn_blinear){ .rows = a->rows,
+                                         .cols = a->cols,
+                                         .y = a->y,
+                                         .x = w->r->b->narrow,
+                                         .panels = w->at,
+                                         .bias = a->bias,
+                                         .type = a->type };
         w->at += align64(qn_panel_bytes(a->type, a->rows, a->cols));
     }
     qn_step *made = qn_plan_add(&w->to, op, s->layer, s->role, &args, e);
@@ -109,7 +134,8 @@ bool qn_repack_run(const qn_repack *r, qn_packed *out, qn_err *e)
     out->bytes = bytes;
     writer w = { .r = r, .to = { .isa = r->plan->isa }, .at = out->memory };
     for (int i = 0; i < r->plan->n; i++) {
-        const bool go = !r->progress || r->progress(r->user, "loading", (double)(w.at - out->memory) / (double)bytes);
+        const bool go = !r->progress || r->progress(r->user, "loading",
+                                                    (double)(w.at - out->memory) / (double)bytes);
         if (go && rewrite(&w, &r->plan->steps[i], e)) continue;
         if (!go) qn_fail(e, QN_ECANCELLED, "loading was stopped");
         qn_plan_close(&w.to);

@@ -189,8 +189,10 @@ static void fill_linear(qn_case *c, qn_linear *a)
 
 static qn_bytes byte_operands(qn_case *c, size_t values, qn_use use)
 {
-    return (qn_bytes){ .q = qn_case_operand(c, "q", values, 1, use), .scale = qn_case_operand(c, "scale", values / 32, 4, use),
-                       .sum = qn_case_operand(c, "sum", values / 32, 4, use), .sum16 = qn_case_operand(c, "sum16", values / 16, 4, use) };
+    return (qn_bytes){ .q = qn_case_operand(c, "q", values, 1, use),
+                       .scale = qn_case_operand(c, "scale", values / 32, 4, use),
+                       .sum = qn_case_operand(c, "sum", values / 32, 4, use),
+                       .sum16 = qn_case_operand(c, "sum16", values / 16, 4, use) };
 }
 
 static void fill_quant(qn_case *c, qn_quant *a)

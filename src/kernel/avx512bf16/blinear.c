@@ -1,6 +1,7 @@
-/* avx512bf16/blinear.c - bf16 times panels with vdpbf16ps: 16 output rows to a register, pairs of activations broadcast from
- * memory. An output is one chain of dot products over the columns from first to last, for every number of rows: the law of
- * rows. A tile is R rows of x by P panels: with one row, four panels side by side hide the latency of the chain. */
+/* avx512bf16/blinear.c - bf16 times panels with vdpbf16ps: 16 output rows to a register, pairs of
+ * activations broadcast from memory. An output is one chain of dot products over the columns from
+ * first to last, for every number of rows: the law of rows. A tile is R rows of x by P panels: with
+ * one row, four panels side by side hide the latency of the chain. */
 #include <immintrin.h>
 
 #include "kernel/op.h"
@@ -8,7 +9,7 @@
 
 #define INLINE static inline __attribute__((always_inline))
 #define UNROLL _Pragma("GCC unroll 16")
-#define ROWS 96           /* rows of x that share a panel while it is in L2 */
+#define ROWS 96 /* rows of x that share a panel while it is in L2 */
 
 INLINE __m512bh pair_at(const u16 *x)
 {
@@ -17,7 +18,10 @@ INLINE __m512bh pair_at(const u16 *x)
     return (__m512bh)_mm512_set1_epi32(v);
 }
 
-typedef struct task { const qn_blinear *a; int row, panel; } task;
+typedef struct task {
+    const qn_blinear *a;
+    int row, panel;
+} task;
 
 INLINE void put(const task *t, int r, int p, __m512 v)
 {
@@ -32,19 +36,25 @@ INLINE void tile(const task *t, const int R, const int P)
 {
     const qn_blinear *a = t->a;
     const size_t pairs = (size_t)a->cols / 2;
-    const qn_panel_bf16 *w = (const qn_panel_bf16 *)(const void *)a->panels + (size_t)t->panel * pairs;
+    const qn_panel_bf16 *w = (const qn_panel_bf16 *)(const void *)a->panels +
+                             (size_t)t->panel * pairs;
     __m512 acc[12];
-    UNROLL for (int i = 0; i < R * P; i++) acc[i] = _mm512_setzero_ps();
+    UNROLL
+    for (int i = 0; i < R * P; i++) acc[i] = _mm512_setzero_ps();
     for (size_t k = 0; k < pairs; k++) {
         __m512bh v[4];
-        UNROLL for (int p = 0; p < P; p++) v[p] = (__m512bh)_mm512_loadu_si512(&w[(size_t)p * pairs + k]);
-        UNROLL for (int r = 0; r < R; r++) {
+        UNROLL
+        for (int p = 0; p < P; p++) v[p] = (__m512bh)_mm512_loadu_si512(&w[(size_t)p * pairs + k]);
+        UNROLL
+        for (int r = 0; r < R; r++) {
             const __m512bh x = pair_at(a->x + (size_t)(t->row + r) * (size_t)a->cols + 2 * k);
-            UNROLL for (int p = 0; p < P; p++) acc[r * P + p] = _mm512_dpbf16_ps(acc[r * P + p], v[p], x);
+            UNROLL
+            for (int p = 0; p < P; p++) acc[r * P + p] = _mm512_dpbf16_ps(acc[r * P + p], v[p], x);
         }
     }
-    UNROLL for (int r = 0; r < R; r++)
-        UNROLL for (int p = 0; p < P; p++) put(t, r, p, acc[r * P + p]);
+    UNROLL
+    for (int r = 0; r < R; r++) UNROLL
+    for (int p = 0; p < P; p++) put(t, r, p, acc[r * P + p]);
 }
 
 /* Rows row .. row+n of x times panels begin .. end. */
@@ -68,7 +78,8 @@ static void blinear(const void *args, qn_lane lane)
     const qn_blinear *a = args;
     const int n_panels = (a->rows + QN_PANEL - 1) / QN_PANEL;
     for (int row = 0; row < a->n; row += ROWS)
-        block(a, row, a->n - row < ROWS ? a->n - row : ROWS, lane_begin(n_panels, lane), lane_end(n_panels, lane));
+        block(a, row, a->n - row < ROWS ? a->n - row : ROWS, lane_begin(n_panels, lane),
+              lane_end(n_panels, lane));
 }
 
 void qn_blinear_f16_avx512bf16_r12(const void *args, qn_lane lane);
@@ -81,11 +92,15 @@ void qn_narrow_f32_avx512bf16_r1(const void *args, qn_lane lane);
 void qn_narrow_f32_avx512bf16_r1(const void *args, qn_lane lane)
 {
     const qn_narrow *a = args;
-    const size_t begin = (size_t)lane_begin(a->n, lane) * (size_t)a->d, end = (size_t)lane_end(a->n, lane) * (size_t)a->d;
+    const size_t begin = (size_t)lane_begin(a->n, lane) * (size_t)a->d,
+                 end = (size_t)lane_end(a->n, lane) * (size_t)a->d;
     size_t i = begin;
-    for (; i + 16 <= end; i += 16) _mm256_storeu_si256((__m256i *)(void *)(a->y + i), (__m256i)_mm512_cvtneps_pbh(_mm512_loadu_ps(a->x + i)));
+    for (; i + 16 <= end; i += 16)
+        _mm256_storeu_si256((__m256i *)(void *)(a->y + i),
+                            (__m256i)_mm512_cvtneps_pbh(_mm512_loadu_ps(a->x + i)));
     if (i < end) {
         const __mmask16 k = (__mmask16)((1u << (end - i)) - 1);
-        _mm256_mask_storeu_epi16(a->y + i, k, (__m256i)_mm512_cvtneps_pbh(_mm512_maskz_loadu_ps(k, a->x + i)));
+        _mm256_mask_storeu_epi16(a->y + i, k,
+                                 (__m256i)_mm512_cvtneps_pbh(_mm512_maskz_loadu_ps(k, a->x + i)));
     }
 }

@@ -1,10 +1,12 @@
-/* avx512vnni/qlinear.c - bytes times panels with vpdpbusd: 16 output rows to a register, activations broadcast from memory.
+/* avx512vnni/qlinear.c - bytes times panels with vpdpbusd: 16 output rows to a register,
+ * activations broadcast from memory.
  *
- * A tile is R rows of x by one panel. In each block of 32 columns it adds 8 groups into R integer sums, then turns each into a
- * float with the two scales: sums of integers are exact, so the only order that matters is that of the blocks, and it is the
- * same for every R: the law of rows.
- * With many rows of x a chunk of a panel is unpacked to bytes once and used by all tiles, its sums waiting in y; with few
- * (decode) each tile unpacks for itself as it streams by. 12 rows: 12 sums, 12 results, and the weights in 25 registers. */
+ * A tile is R rows of x by one panel. In each block of 32 columns it adds 8 groups into R integer
+ * sums, then turns each into a float with the two scales: sums of integers are exact, so the only
+ * order that matters is that of the blocks, and it is the same for every R: the law of rows. With
+ * many rows of x a chunk of a panel is unpacked to bytes once and used by all tiles, its sums
+ * waiting in y; with few (decode) each tile unpacks for itself as it streams by. 12 rows: 12 sums,
+ * 12 results, and the weights in 25 registers. */
 #include <immintrin.h>
 
 #include "kernel/op.h"
@@ -13,29 +15,45 @@
 #define INLINE static inline __attribute__((always_inline))
 #define UNROLL _Pragma("GCC unroll 16")
 
-#define FEW 12            /* rows of x up to which a tile unpacks for itself */
-#define CHUNK 16          /* blocks of 32 columns unpacked at a time: 8 KiB of bytes, beside 6 KiB of activations in L1 */
-#define ROWS 96           /* rows of x that share an unpacked chunk: their activations stay in L2 */
+#define FEW 12 /* rows of x up to which a tile unpacks for itself */
+#define CHUNK \
+    16 /* blocks of 32 columns unpacked at a time: 8 KiB of bytes, beside 6 KiB of activations in \
+          L1 */
+#define ROWS 96 /* rows of x that share an unpacked chunk: their activations stay in L2 */
 
-typedef struct scales { __m512 s[2], m; } scales; /* of the two halves of a block; one for both where a type has one per 32 */
+typedef struct scales {
+    __m512 s[2], m;
+} scales; /* of the two halves of a block; one for both where a type has one per 32 */
 
-/* How a type is read: what its unsigned values are above the signed ones, whether blocks have minima, whether each half has a
- * scale of its own, bytes and blocks of 32 in a panel block, and the two readers. All constants to the compiler. */
+/* How a type is read: what its unsigned values are above the signed ones, whether blocks have
+ * minima, whether each half has a scale of its own, bytes and blocks of 32 in a panel block, and
+ * the two readers. All constants to the compiler. */
 typedef struct form {
-    int log2_off;         /* values are stored + 2^this; -1: as they are */
+    int log2_off; /* values are stored + 2^this; -1: as they are */
     bool mins, halves;
     int blocks;
     size_t bytes;
-    __m512i (*group)(const u8 *p, int b, int i);   /* columns 4i..4i+3 of block b */
+    __m512i (*group)(const u8 *p, int b, int i); /* columns 4i..4i+3 of block b */
     scales (*scale)(const u8 *p, int b);
 } form;
 
 /* ---- readers */
 
 INLINE __m512i load(const void *p) { return _mm512_loadu_si512(p); }
-INLINE __m512 halves16(const u16 *p) { return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)p)); }
-INLINE __m512 bytes16(const u8 *p) { return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)p))); }
-INLINE __m512 signed16(const i8 *p) { return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)(const void *)p))); }
+INLINE __m512 halves16(const u16 *p)
+{
+    return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)p));
+}
+INLINE __m512 bytes16(const u8 *p)
+{
+    return _mm512_cvtepi32_ps(
+        _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)p)));
+}
+INLINE __m512 signed16(const i8 *p)
+{
+    return _mm512_cvtepi32_ps(
+        _mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)(const void *)p)));
+}
 
 INLINE __m512i nibbles(const u8 *q, int i)
 {
@@ -45,24 +63,37 @@ INLINE __m512i nibbles(const u8 *q, int i)
 
 INLINE __m512i fives(const u8 *q, const u64 *high, int i)
 {
-    return _mm512_mask_add_epi8(nibbles(q, i), _cvtu64_mask64(high[i]), nibbles(q, i), _mm512_set1_epi8(16));
+    return _mm512_mask_add_epi8(nibbles(q, i), _cvtu64_mask64(high[i]), nibbles(q, i),
+                                _mm512_set1_epi8(16));
 }
 
-INLINE __m512i group_q8_0(const u8 *p, int b, int i) { (void)b; return load(((const qn_panel_q8_0 *)(const void *)p)->q[i]); }
+INLINE __m512i group_q8_0(const u8 *p, int b, int i)
+{
+    (void)b;
+    return load(((const qn_panel_q8_0 *)(const void *)p)->q[i]);
+}
 INLINE scales scale_q8_0(const u8 *p, int b)
 {
     (void)b;
     return (scales){ .s = { halves16(((const qn_panel_q8_0 *)(const void *)p)->d) } };
 }
 
-INLINE __m512i group_q4_0(const u8 *p, int b, int i) { (void)b; return nibbles(((const qn_panel_q4_0 *)(const void *)p)->q[0], i); }
+INLINE __m512i group_q4_0(const u8 *p, int b, int i)
+{
+    (void)b;
+    return nibbles(((const qn_panel_q4_0 *)(const void *)p)->q[0], i);
+}
 INLINE scales scale_q4_0(const u8 *p, int b)
 {
     (void)b;
     return (scales){ .s = { halves16(((const qn_panel_q4_0 *)(const void *)p)->d) } };
 }
 
-INLINE __m512i group_q4_1(const u8 *p, int b, int i) { (void)b; return nibbles(((const qn_panel_q4_1 *)(const void *)p)->q[0], i); }
+INLINE __m512i group_q4_1(const u8 *p, int b, int i)
+{
+    (void)b;
+    return nibbles(((const qn_panel_q4_1 *)(const void *)p)->q[0], i);
+}
 INLINE scales scale_q4_1(const u8 *p, int b)
 {
     const qn_panel_q4_1 *w = (const void *)p;
@@ -95,12 +126,16 @@ INLINE scales scale_q5_1(const u8 *p, int b)
     return (scales){ .s = { halves16(w->d) }, .m = halves16(w->m) };
 }
 
-INLINE __m512i group_q4_k(const u8 *p, int b, int i) { return nibbles(((const qn_panel_q4_k *)(const void *)p)->q[b][0], i); }
+INLINE __m512i group_q4_k(const u8 *p, int b, int i)
+{
+    return nibbles(((const qn_panel_q4_k *)(const void *)p)->q[b][0], i);
+}
 INLINE scales scale_q4_k(const u8 *p, int b)
 {
     const qn_panel_q4_k *w = (const void *)p;
     return (scales){ .s = { _mm512_mul_ps(halves16(w->d), bytes16(w->scale[b])) },
-                     .m = _mm512_sub_ps(_mm512_setzero_ps(), _mm512_mul_ps(halves16(w->dmin), bytes16(w->min[b]))) };
+                     .m = _mm512_sub_ps(_mm512_setzero_ps(),
+                                        _mm512_mul_ps(halves16(w->dmin), bytes16(w->min[b]))) };
 }
 
 INLINE __m512i group_q5_k(const u8 *p, int b, int i)
@@ -112,44 +147,57 @@ INLINE scales scale_q5_k(const u8 *p, int b)
 {
     const qn_panel_q5_k *w = (const void *)p;
     return (scales){ .s = { _mm512_mul_ps(halves16(w->d), bytes16(w->scale[b])) },
-                     .m = _mm512_sub_ps(_mm512_setzero_ps(), _mm512_mul_ps(halves16(w->dmin), bytes16(w->min[b]))) };
+                     .m = _mm512_sub_ps(_mm512_setzero_ps(),
+                                        _mm512_mul_ps(halves16(w->dmin), bytes16(w->min[b]))) };
 }
 
 INLINE __m512i group_q6_k(const u8 *p, int b, int i)
 {
     const qn_panel_q6_k *w = (const void *)p;
     const __m512i h = load(w->high[b][i / 4]);
-    const __m512i at = i % 4 == 0 ? _mm512_slli_epi16(h, 4) : i % 4 == 1 ? _mm512_slli_epi16(h, 2) : i % 4 == 2 ? h : _mm512_srli_epi16(h, 2);
+    const __m512i at = i % 4 == 0   ? _mm512_slli_epi16(h, 4)
+                       : i % 4 == 1 ? _mm512_slli_epi16(h, 2)
+                       : i % 4 == 2 ? h
+                                    : _mm512_srli_epi16(h, 2);
     return _mm512_or_si512(nibbles(w->q[b][0], i), _mm512_and_si512(at, _mm512_set1_epi8(48)));
 }
 INLINE scales scale_q6_k(const u8 *p, int b)
 {
     const qn_panel_q6_k *w = (const void *)p;
     const __m512 d = halves16(w->d);
-    return (scales){ .s = { _mm512_mul_ps(d, signed16(w->scale[2 * b])), _mm512_mul_ps(d, signed16(w->scale[2 * b + 1])) } };
+    return (scales){ .s = { _mm512_mul_ps(d, signed16(w->scale[2 * b])),
+                            _mm512_mul_ps(d, signed16(w->scale[2 * b + 1])) } };
 }
 
 /* A block unpacked, for many rows. */
-typedef struct plain { u8 q[8][QN_GROUP]; float s[2][16], m[16]; } plain;
-INLINE __m512i group_plain(const u8 *p, int b, int i) { (void)b; return load(((const plain *)(const void *)p)->q[i]); }
+typedef struct plain {
+    u8 q[8][QN_GROUP];
+    float s[2][16], m[16];
+} plain;
+INLINE __m512i group_plain(const u8 *p, int b, int i)
+{
+    (void)b;
+    return load(((const plain *)(const void *)p)->q[i]);
+}
 INLINE scales scale_plain(const u8 *p, int b)
 {
     const plain *w = (const void *)p;
     (void)b;
-    return (scales){ .s = { _mm512_loadu_ps(w->s[0]), _mm512_loadu_ps(w->s[1]) }, .m = _mm512_loadu_ps(w->m) };
+    return (scales){ .s = { _mm512_loadu_ps(w->s[0]), _mm512_loadu_ps(w->s[1]) },
+                     .m = _mm512_loadu_ps(w->m) };
 }
 
 /* ---- the tile */
 
 typedef struct task {
     const qn_qlinear *a;
-    int row;              /* first row of x */
-    int b0, b1;           /* blocks of 32 columns */
-    const u8 *w;          /* where block b0 lies; b0 begins a panel block */
-    float *y;             /* [R, a->rows] at this panel's first output */
-    __mmask16 mask;       /* outputs that exist */
-    bool begin, end;      /* first and last blocks of a row: start from zero, add the bias */
-    const float *bias;    /* of this panel, or NULL */
+    int row;           /* first row of x */
+    int b0, b1;        /* blocks of 32 columns */
+    const u8 *w;       /* where block b0 lies; b0 begins a panel block */
+    float *y;          /* [R, a->rows] at this panel's first output */
+    __mmask16 mask;    /* outputs that exist */
+    bool begin, end;   /* first and last blocks of a row: start from zero, add the bias */
+    const float *bias; /* of this panel, or NULL */
 } task;
 
 INLINE __m512i at4(const i8 *q)
@@ -162,31 +210,44 @@ INLINE __m512i at4(const i8 *q)
 /* What makes up for the offset of the weights: -2^k times the sum of the activations. */
 INLINE __m512i start_sum(const i32 *sum, int k)
 {
-    return k < 0 ? _mm512_setzero_si512() : _mm512_sub_epi32(_mm512_setzero_si512(), _mm512_slli_epi32(_mm512_set1_epi32(*sum), (unsigned)k));
+    return k < 0 ? _mm512_setzero_si512()
+                 : _mm512_sub_epi32(_mm512_setzero_si512(),
+                                    _mm512_slli_epi32(_mm512_set1_epi32(*sum), (unsigned)k));
 }
 
-INLINE void add_half(const form f, const task *t, const u8 *p, int sub, int b, int half, scales s, __m512 *acc, const int R)
+INLINE void add_half(const form f, const task *t, const u8 *p, int sub, int b, int half, scales s,
+                     __m512 *acc, const int R)
 {
     const qn_bytes *x = &t->a->x;
     const size_t cols = (size_t)t->a->cols;
     const int first = f.halves ? 4 * half : 0, last = f.halves ? first + 4 : 8;
     __m512i dot[FEW], odd = _mm512_setzero_si512();
-    UNROLL for (int r = 0; r < R; r++) {
+    UNROLL
+    for (int r = 0; r < R; r++) {
         const size_t row = (size_t)(t->row + r);
-        dot[r] = start_sum(f.halves ? x->sum16 + row * (cols / 16) + (size_t)(2 * b + half) : x->sum + row * (cols / 32) + (size_t)b, f.log2_off);
+        dot[r] = start_sum(f.halves ? x->sum16 + row * (cols / 16) + (size_t)(2 * b + half)
+                                    : x->sum + row * (cols / 32) + (size_t)b,
+                           f.log2_off);
     }
-    UNROLL for (int i = first; i < last; i++) {
+    UNROLL
+    for (int i = first; i < last; i++) {
         const __m512i w = f.group(p, sub, i);
-        UNROLL for (int r = 0; r < R; r++) {
+        UNROLL
+        for (int r = 0; r < R; r++) {
             const i8 *q = x->q + (size_t)(t->row + r) * cols + (size_t)(32 * b + 4 * i);
-            if (R == 1 && i % 2) odd = _mm512_dpbusd_epi32(odd, w, at4(q)); /* one row: two chains hide the latency */
+            if (R == 1 && i % 2)
+                odd = _mm512_dpbusd_epi32(odd, w,
+                                          at4(q)); /* one row: two chains hide the latency */
             else dot[r] = _mm512_dpbusd_epi32(dot[r], w, at4(q));
         }
     }
     if (R == 1) dot[0] = _mm512_add_epi32(dot[0], odd);
-    UNROLL for (int r = 0; r < R; r++) {
-        const __m512 scale = _mm512_set1_ps(x->scale[(size_t)(t->row + r) * (cols / 32) + (size_t)b]);
-        acc[r] = _mm512_fmadd_ps(_mm512_mul_ps(_mm512_cvtepi32_ps(dot[r]), scale), s.s[half], acc[r]);
+    UNROLL
+    for (int r = 0; r < R; r++) {
+        const __m512 scale = _mm512_set1_ps(
+            x->scale[(size_t)(t->row + r) * (cols / 32) + (size_t)b]);
+        acc[r] = _mm512_fmadd_ps(_mm512_mul_ps(_mm512_cvtepi32_ps(dot[r]), scale), s.s[half],
+                                 acc[r]);
     }
 }
 
@@ -195,24 +256,29 @@ INLINE void tile(const form f, const task *t, const int R)
     const qn_bytes *x = &t->a->x;
     const size_t rows = (size_t)t->a->rows, nb = (size_t)t->a->cols / 32;
     __m512 acc[FEW];
-    UNROLL for (int r = 0; r < R; r++) acc[r] = t->begin ? _mm512_setzero_ps() : _mm512_maskz_loadu_ps(t->mask, t->y + (size_t)r * rows);
+    UNROLL
+    for (int r = 0; r < R; r++)
+        acc[r] = t->begin ? _mm512_setzero_ps()
+                          : _mm512_maskz_loadu_ps(t->mask, t->y + (size_t)r * rows);
     const u8 *p = t->w;
     for (int b = t->b0, sub = 0; b < t->b1; b++) {
         const scales s = f.scale(p, sub);
         add_half(f, t, p, sub, b, 0, s, acc, R);
         if (f.halves) add_half(f, t, p, sub, b, 1, s, acc, R);
-        if (f.mins)
-            UNROLL for (int r = 0; r < R; r++) {
-                const size_t at = (size_t)(t->row + r) * nb + (size_t)b;
-                acc[r] = _mm512_fmadd_ps(_mm512_set1_ps(x->scale[at] * (float)x->sum[at]), s.m, acc[r]);
-            }
+        if (f.mins) UNROLL
+        for (int r = 0; r < R; r++) {
+            const size_t at = (size_t)(t->row + r) * nb + (size_t)b;
+            acc[r] = _mm512_fmadd_ps(_mm512_set1_ps(x->scale[at] * (float)x->sum[at]), s.m, acc[r]);
+        }
         if (++sub == f.blocks) {
             sub = 0;
             p += f.bytes;
         }
     }
-    UNROLL for (int r = 0; r < R; r++) {
-        if (t->end && t->bias) acc[r] = _mm512_add_ps(acc[r], _mm512_maskz_loadu_ps(t->mask, t->bias));
+    UNROLL
+    for (int r = 0; r < R; r++) {
+        if (t->end && t->bias)
+            acc[r] = _mm512_add_ps(acc[r], _mm512_maskz_loadu_ps(t->mask, t->bias));
         _mm512_mask_storeu_ps(t->y + (size_t)r * rows, t->mask, acc[r]);
     }
 }
@@ -221,7 +287,13 @@ INLINE void tile(const form f, const task *t, const int R)
 INLINE void tiles(const form f, task t, int n)
 {
     while (n > 0) {
-        const int take = n >= 12 ? 12 : n >= 8 ? 8 : n >= 6 ? 6 : n >= 4 ? 4 : n >= 3 ? 3 : n >= 2 ? 2 : 1;
+        const int take = n >= 12  ? 12
+                         : n >= 8 ? 8
+                         : n >= 6 ? 6
+                         : n >= 4 ? 4
+                         : n >= 3 ? 3
+                         : n >= 2 ? 2
+                                  : 1;
         switch (take) {
         case 12: tile(f, &t, 12); break;
         case 8: tile(f, &t, 8); break;
@@ -246,7 +318,8 @@ INLINE void unpack(const form f, const u8 *w, int blocks, plain *out)
     for (int b = 0; b < blocks; b++, out++) {
         const u8 *p = w + (size_t)(b / f.blocks) * f.bytes;
         const scales s = f.scale(p, b % f.blocks);
-        UNROLL for (int i = 0; i < 8; i++) _mm512_storeu_si512(out->q[i], f.group(p, b % f.blocks, i));
+        UNROLL
+        for (int i = 0; i < 8; i++) _mm512_storeu_si512(out->q[i], f.group(p, b % f.blocks, i));
         _mm512_storeu_ps(out->s[0], s.s[0]);
         if (f.halves) _mm512_storeu_ps(out->s[1], s.s[1]);
         if (f.mins) _mm512_storeu_ps(out->m, s.m);
@@ -256,12 +329,16 @@ INLINE void unpack(const form f, const u8 *w, int blocks, plain *out)
 INLINE task panel_task(const qn_qlinear *a, int panel)
 {
     const int left = a->rows - panel * QN_PANEL;
-    return (task){ .a = a, .y = a->y + (size_t)panel * QN_PANEL, .mask = left >= 16 ? (__mmask16)0xFFFF : (__mmask16)((1 << left) - 1),
+    return (task){ .a = a,
+                   .y = a->y + (size_t)panel * QN_PANEL,
+                   .mask = left >= 16 ? (__mmask16)0xFFFF : (__mmask16)((1 << left) - 1),
                    .bias = a->bias ? a->bias + (size_t)panel * QN_PANEL : NULL };
 }
 
-/* Many rows: chunk by chunk of the panel, all tiles over each. direct: the panel's bytes can be used as they lie (Q8_0). */
-INLINE void many(const form f, const form g, const bool direct, const qn_qlinear *a, const u8 *w, int panel, int row, int n)
+/* Many rows: chunk by chunk of the panel, all tiles over each. direct: the panel's bytes can be
+ * used as they lie (Q8_0). */
+INLINE void many(const form f, const form g, const bool direct, const qn_qlinear *a, const u8 *w,
+                 int panel, int row, int n)
 {
     _Alignas(64) plain buffer[CHUNK];
     const int blocks = a->cols / 32;
@@ -303,14 +380,17 @@ INLINE void qlinear(const form f, const bool direct, const void *args, qn_lane l
     }
     for (int row = 0; row < a->n; row += ROWS)
         for (int i = begin; i < end; i++)
-            many(f, g, direct, a, a->panels + (size_t)i * panel_bytes, i, row, a->n - row < ROWS ? a->n - row : ROWS);
+            many(f, g, direct, a, a->panels + (size_t)i * panel_bytes, i, row,
+                 a->n - row < ROWS ? a->n - row : ROWS);
 }
 
 #define MAKE(name, log2_off, mins, halves, blocks, direct) \
     void qn_qlinear_##name##_avx512vnni_r12(const void *args, qn_lane lane); \
     void qn_qlinear_##name##_avx512vnni_r12(const void *args, qn_lane lane) \
     { \
-        qlinear((form){ log2_off, mins, halves, blocks, sizeof(qn_panel_##name), group_##name, scale_##name }, direct, args, lane); \
+        qlinear((form){ log2_off, mins, halves, blocks, sizeof(qn_panel_##name), group_##name, \
+                        scale_##name }, \
+                direct, args, lane); \
     }
 MAKE(q8_0, 7, false, false, 1, true)
 MAKE(q4_0, 3, false, false, 1, false)

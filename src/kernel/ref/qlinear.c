@@ -38,8 +38,8 @@ qn_cost qn_qlinear_cost(const qn_args *args, int ctx)
     (void)ctx;
     const qn_qlinear *a = &args->qlinear;
     const u64 n = (u64)a->n, rows = (u64)a->rows, cols = (u64)a->cols;
-    return (qn_cost){ .bytes = qn_panel_bytes(a->type, a->rows, a->cols) + n * (4 * rows + cols + cols / 2) + (a->bias ? 4 * rows : 0),
-                      .flops = 2 * n * rows * cols };
+    const u64 weights = qn_panel_bytes(a->type, a->rows, a->cols), bias = a->bias ? 4 * rows : 0;
+    return (qn_cost){ .bytes = weights + n * (4 * rows + cols + cols / 2) + bias, .flops = 2 * n * rows * cols };
 }
 
 const qn_args qn_qlinear_cases[] = {
