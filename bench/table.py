@@ -146,7 +146,8 @@ def print_table(rows, a, floors, batch):
         mine = sorted((r for r in rows if r["n_threads"] == t), key=lambda r: r["ceiling_read_huge_bytes_s"])
         r = mine[len(mine) // 2]
         print(f"Ceilings with {t} thread{'s' if t > 1 else ''}: {r['ceiling_read_small_bytes_s'] / 1e9:.1f} GB/s from 4 KiB pages, "
-              f"{r['ceiling_read_huge_bytes_s'] / 1e9:.1f} GB/s from huge pages, {r['ceiling_flop_s'] / 1e9:.0f} GFLOP/s f32.")
+              f"{r['ceiling_read_huge_bytes_s'] / 1e9:.1f} GB/s from huge pages, {r['ceiling_flop_s'] / 1e9:.0f} GFLOP/s f32, "
+              f"{r['ceiling_bf16_flop_s'] / 1e9:.0f} bf16, {r['ceiling_int8_op_s'] / 1e9:.0f} GOP/s int8.")
     for rival in first["against"]:
         words = rival["command"].split()  # where it lies is of no interest to a reader
         print(f"{rival['name']}: {' '.join([os.path.basename(words[0])] + words[1:])}")

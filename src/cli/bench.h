@@ -44,6 +44,7 @@ typedef struct qn_bench_result {
     double *ns, *ts;             /* [n] as they came */
     qn_stats ns_stats, ts_stats;
     u64 bytes, flops;            /* least that generating must read, and that the prompt must compute */
+    const char *arithmetic;      /* which ceiling the prompt is held against: "f32", "bf16" or "int8"; NULL: none */
     double share;                /* of the ceiling: the least time they take / the median time; 0: unknown */
     double switches_s;           /* involuntary context switches per second */
     double load;                 /* load average before the run; -1: unknown */

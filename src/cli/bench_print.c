@@ -156,6 +156,9 @@ static void put_more(fields *fs, const qn_bench_result *r)
     put(fs, FIELD_real, "ceiling_read_small_bytes_s", "%.0f", k ? k->read_small.p50 : 0);
     put(fs, FIELD_real, "ceiling_read_huge_bytes_s", "%.0f", k ? k->read_huge.p50 : 0);
     put(fs, FIELD_real, "ceiling_flop_s", "%.0f", k ? k->flops.p50 : 0);
+    put(fs, FIELD_real, "ceiling_int8_op_s", "%.0f", k ? k->int8.p50 : 0);
+    put(fs, FIELD_real, "ceiling_bf16_flop_s", "%.0f", k ? k->bf16.p50 : 0);
+    put_text(fs, "ceiling_arithmetic", r->arithmetic ? r->arithmetic : "");
     put_real(fs, "share_of_ceiling", r->share);
     put_flag(fs, "includes_sampling", false);
     put_rivals(fs, r);
@@ -308,8 +311,10 @@ static void write_foot(qn_buf *b, const qn_ceilings *k, int n)
     qn_buf_puts(b, "; random tokens, choosing tokens is not included\n");
     for (int i = 0; i < n; i++)
         qn_buf_printf(b, "ceilings, %d thread%s, %s: read %.1f GB/s (4 KiB pages), %.1f GB/s (huge pages); "
-                      "%.0f GFLOP/s f32\n", k[i].threads, k[i].threads == 1 ? "" : "s", qn_isa_name(k[i].isa),
-                      k[i].read_small.p50 / 1e9, k[i].read_huge.p50 / 1e9, k[i].flops.p50 / 1e9);
+                      "%.0f GFLOP/s f32, %.0f bf16, %.0f GOP/s int8\n", k[i].threads,
+                      k[i].threads == 1 ? "" : "s", qn_isa_name(k[i].isa),
+                      k[i].read_small.p50 / 1e9, k[i].read_huge.p50 / 1e9, k[i].flops.p50 / 1e9,
+                      k[i].bf16.p50 / 1e9, k[i].int8.p50 / 1e9);
 }
 
 /* ---- all of them ---------------------------------------------------------------------------------------------------- */

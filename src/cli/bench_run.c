@@ -3,6 +3,7 @@
  * tokens: a depth is filled once and gone back to. */
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
@@ -95,6 +96,16 @@ static void add_pass(const qn_engine *en, int rows, int ctx, u64 *bytes, u64 *fl
     }
 }
 
+/* What the weights' type allows: quantised ones as bytes, 16-bit ones as bfloat16, if the machine is faster at that. */
+static double arithmetic_rate(const qn_bench_setup *s, const char **which)
+{
+    const qn_ceilings *k = s->ceilings;
+    const bool half = !strcmp(s->info.type, "F16") || !strcmp(s->info.type, "BF16");
+    const double other = !strcmp(s->info.type, "F32") ? 0 : half ? k->bf16.p50 : k->int8.p50;
+    *which = other <= k->flops.p50 ? "f32" : half ? "bf16" : "int8";
+    return other > k->flops.p50 ? other : k->flops.p50;
+}
+
 /* Decoding is bound by what it reads, a prompt by what it computes. The cost of a token grows evenly with its place, so the
  * token in the middle stands for all. */
 static void find_bound(qn_bench_result *r)
@@ -107,11 +118,11 @@ static void find_bound(qn_bench_result *r)
         add_pass(s->engine, qn_mini(n_batch, t->n_prompt - i), t->n_depth + i, &unused, &r->flops);
     if (t->n_gen) add_pass(s->engine, 1, t->n_depth + t->n_prompt + t->n_gen / 2, &token, &unused);
     r->bytes = token * (u64)t->n_gen;
-    if (!s->ceilings || s->ceilings->read_huge.p50 <= 0 || s->ceilings->flops.p50 <= 0) return;
-    const double read = s->ceilings->read_huge.p50 > s->ceilings->read_small.p50 ? s->ceilings->read_huge.p50
-                                                                                 : s->ceilings->read_small.p50;
-    const double least_s = (double)r->bytes / read + (double)r->flops / s->ceilings->flops.p50;
-    r->share = r->ns_stats.p50 > 0 ? least_s * 1e9 / r->ns_stats.p50 : 0;
+    const qn_ceilings *k = s->ceilings;
+    if (!k || k->read_huge.p50 <= 0 || k->flops.p50 <= 0 || r->ns_stats.p50 <= 0) return;
+    const double read = k->read_huge.p50 > k->read_small.p50 ? k->read_huge.p50 : k->read_small.p50;
+    const double least_s = (double)r->bytes / read + (double)r->flops / arithmetic_rate(s, &r->arithmetic);
+    r->share = least_s * 1e9 / r->ns_stats.p50;
 }
 
 /* ---- disturbance ---------------------------------------------------------------------------------------------------- */

@@ -146,6 +146,11 @@ static void put_figures(qn_buf *b, const qn_cli *c, const qn_ceilings *k)
              k->read_huge.lo / 1e9, k->read_huge.hi / 1e9, k->read_huge.n, 100 * k->huge_share);
     put_line(b, c, "arithmetic", "%6.0f GFLOP/s   %.0f to %.0f, %zu   f32 multiply and add", k->flops.p50 / 1e9,
              k->flops.lo / 1e9, k->flops.hi / 1e9, k->flops.n);
+    put_line(b, c, "", "%6.0f GOP/s   %.0f to %.0f, %zu   dot products of bytes", k->int8.p50 / 1e9, k->int8.lo / 1e9,
+             k->int8.hi / 1e9, k->int8.n);
+    if (k->bf16.n)
+        put_line(b, c, "", "%6.0f GFLOP/s   %.0f to %.0f, %zu   dot products of bfloat16", k->bf16.p50 / 1e9, k->bf16.lo / 1e9,
+                 k->bf16.hi / 1e9, k->bf16.n);
     put_line(b, c, "barrier", "%6.2f us   %.2f to %.2f, %zu   one step in twenty takes %.2f us or more", k->barrier_ns.p50 / 1e3,
              k->barrier_ns.lo / 1e3, k->barrier_ns.hi / 1e3, k->barrier_ns.n, k->barrier_ns.p95 / 1e3);
     put_line(b, c, "clock", "%6.0f ns   %.0f to %.0f, %zu   one reading", k->clock_ns.p50, k->clock_ns.lo, k->clock_ns.hi,
@@ -208,6 +213,10 @@ static void json_figures(qn_buf *b, const qn_ceilings *c)
     json_stats(b, "read_huge_bytes_s", &c->read_huge);
     qn_buf_puts(b, ",\n  ");
     json_stats(b, "f32_flop_s", &c->flops);
+    qn_buf_puts(b, ",\n  ");
+    json_stats(b, "int8_op_s", &c->int8);
+    qn_buf_puts(b, ",\n  ");
+    json_stats(b, "bf16_flop_s", &c->bf16);
     qn_buf_puts(b, ",\n  ");
     json_stats(b, "barrier_ns", &c->barrier_ns);
     qn_buf_puts(b, ",\n  ");
@@ -275,8 +284,8 @@ const qn_command qn_command_doctor = {
     .name = "doctor",
     .args = "",
     .summary = "what this machine is, how fast it is, what stands in the way",
-    .about = "Prints the processor, its cores as far as this process may use them, memory and pages; measures for about a "
-             "second and a half how fast memory is read, how fast numbers are multiplied and added, what a barrier of the "
+    .about = "Prints the processor, its cores as far as this process may use them, memory and pages; measures for about two "
+             "seconds how fast memory is read, how fast numbers are multiplied and added, what a barrier of the "
              "threads and a reading of the clock cost; and says in plain words what slows a model down here.\n\n"
              "Decoding one token reads all weights once: read speed divided by the model's size is the most tokens per second "
              "that this machine can give.",

@@ -23,6 +23,7 @@ typedef struct bench {
     u64 end_ns;                  /* of the measurement that runs */
     u8 *memory;                  /* [out->bytes] */
     u64 rounds;                  /* of multiply-adds in a sample */
+    u64 (*loop)(qn_isa, u64, float *);
     struct lane_sink { u64 bits, flops; float sum; char pad[44]; } *sinks; /* [threads], a cache line each */
 } bench;
 
@@ -108,12 +109,15 @@ static bool measure_read(bench *b, bool huge, const char *what, double share, qn
 static void multiply(const void *args, qn_lane lane)
 {
     const bench *b = args;
-    b->sinks[lane.i].flops = qn_loop_fma(b->out->isa, b->rounds, &b->sinks[lane.i].sum);
+    b->sinks[lane.i].flops = b->loop(b->out->isa, b->rounds, &b->sinks[lane.i].sum);
 }
 
-static bool measure_flops(bench *b, double share, qn_err *e)
+static bool measure_flops(bench *b, u64 (*loop)(qn_isa, u64, float *), double share, qn_stats *s, qn_err *e)
 {
+    float sink = 0;
     if (!begin(b, "arithmetic", share, e)) return false;
+    b->loop = loop;
+    if (loop(b->out->isa, 1, &sink) == 0) return true; /* not on this machine */
     b->rounds = 40000; /* about 0.1 ms: long beside the barrier, short beside a time slice */
     while (wants_more(b)) {
         const u64 start = qn_now_ns();
@@ -123,7 +127,7 @@ static bool measure_flops(bench *b, double share, qn_err *e)
         for (int i = 0; i < b->out->threads; i++) flops += b->sinks[i].flops;
         b->samples[b->n++] = (double)flops * 1e9 / ns;
     }
-    finish(b, &b->out->flops);
+    finish(b, s);
     return true;
 }
 
@@ -180,7 +184,9 @@ bool qn_ceilings_measure(qn_ceilings *c, const qn_ceilings_opts *o, qn_err *e)
     b.sinks = b.samples ? qn_new_array((size_t)c->threads, sizeof *b.sinks, e) : NULL;
     bool ok = b.sinks && (c->bytes > 0 || qn_fail(e, QN_EUSAGE, "nothing to read: fewer bytes than a page"));
     ok = ok && measure_read(&b, false, "reading 4 KiB pages", 0.0, &c->read_small, e)
-        && measure_read(&b, true, "reading huge pages", 0.3, &c->read_huge, e) && measure_flops(&b, 0.6, e)
+        && measure_read(&b, true, "reading huge pages", 0.25, &c->read_huge, e)
+        && measure_flops(&b, qn_loop_fma, 0.5, &c->flops, e) && measure_flops(&b, qn_loop_dot8, 0.6, &c->int8, e)
+        && measure_flops(&b, qn_loop_bf16, 0.7, &c->bf16, e)
         && measure_barrier(&b, 0.8, e) && measure_clock(&b, 0.95, e);
     qn_free(b.samples);
     qn_free(b.sinks);

@@ -24,6 +24,8 @@ typedef struct qn_ceilings {
     qn_stats read_huge;      /* the same from huge pages, as far as the system gave them: */
     double huge_share;       /* 0..1 */
     qn_stats flops;          /* f32 operations per second; a multiply-add counts as two */
+    qn_stats int8;           /* operations per second on bytes that are multiplied and added up, counted likewise */
+    qn_stats bf16;           /* the same on bfloat16; n = 0: no instruction for it here */
     qn_stats barrier_ns;     /* an empty job on all lanes, from call to return */
     qn_stats clock_ns;       /* one reading of the clock */
 } qn_ceilings;
@@ -37,5 +39,10 @@ u64 qn_loop_read(const void *p, size_t n);
 
 /* Does n rounds of multiply-adds on registers alone with what isa has; returns the operations done. *sink keeps them alive. */
 u64 qn_loop_fma(qn_isa isa, u64 n, float *sink);
+
+/* ---- ceiling_dots.c: the same for dot products of bytes and of bfloat16. 0: this machine has no instruction for it. */
+
+u64 qn_loop_dot8(qn_isa isa, u64 n, float *sink);
+u64 qn_loop_bf16(qn_isa isa, u64 n, float *sink);
 
 #endif

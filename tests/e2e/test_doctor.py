@@ -23,7 +23,7 @@ def test_json(locale):
     assert d["machine"]["cpu"] and d["machine"]["cores"] >= 1 and d["machine"]["threads"] >= 1
     c = d["ceilings"]
     assert c["threads"] == 1 and 0 <= c["huge_share"] <= 1
-    for name in ("read_small_bytes_s", "read_huge_bytes_s", "f32_flop_s", "barrier_ns", "clock_ns"):
+    for name in ("read_small_bytes_s", "read_huge_bytes_s", "f32_flop_s", "int8_op_s", "barrier_ns", "clock_ns"):
         s = c[name]
         assert s["n"] >= 5 and 0 < s["min"] <= s["lo"] <= s["median"] <= s["hi"] <= s["max"]
     assert c["read_huge_bytes_s"]["max"] > 1e8 and c["f32_flop_s"]["max"] > 1e8

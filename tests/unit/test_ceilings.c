@@ -38,6 +38,21 @@ static void arithmetic_counts(void **state)
     }
 }
 
+static void dots_count(void **state)
+{
+    (void)state;
+    for (int isa = ISA_ref; isa <= (int)qn_cpu_isa(); isa++) {
+        float sum = 0;
+        const u64 width = isa >= ISA_avx512 ? 64 : isa == ISA_avx2 ? 32 : 8;
+        assert_int_equal(qn_loop_dot8((qn_isa)isa, 1000, &sum), 1000 * 12 * width * 2);
+        if (isa >= ISA_avx2) assert_true(sum == 12 * (1000 * 4 * 3) + 66); /* every round adds 4 products of 3; 66 = 0 + 1 + ... + 11 */
+        sum = 0;
+        const u64 flops = qn_loop_bf16((qn_isa)isa, 1000, &sum);
+        assert_true(flops == 0 || flops == 1000 * 12 * 32 * 2);
+        assert_true(flops == 0 ? sum == 0 : fabsf(sum - (66 + 12 * 2)) < 0.5f); /* 1000 rounds of two products of 0.001 */
+    }
+}
+
 static bool count(void *user, const char *what, double share)
 {
     int *calls = user;
@@ -67,6 +82,8 @@ static void measures_all(void **state)
         check(&c.read_small);
         check(&c.read_huge);
         check(&c.flops);
+        check(&c.int8);
+        if (c.bf16.n) check(&c.bf16);
         check(&c.barrier_ns);
         check(&c.clock_ns);
         assert_true(c.huge_share >= 0 && c.huge_share <= 1);
@@ -108,8 +125,8 @@ static void machine_is_known(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(read_sees_every_byte), cmocka_unit_test(arithmetic_counts), cmocka_unit_test(measures_all),
-        cmocka_unit_test(stops_and_fails), cmocka_unit_test(machine_is_known),
+        cmocka_unit_test(read_sees_every_byte), cmocka_unit_test(arithmetic_counts), cmocka_unit_test(dots_count),
+        cmocka_unit_test(measures_all), cmocka_unit_test(stops_and_fails), cmocka_unit_test(machine_is_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
