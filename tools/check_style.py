@@ -17,7 +17,7 @@ ONLY_IN = [
     (r"\b(getenv|secure_getenv)\s*\(", ("src/cli/", "src/hub/"), "the environment is an interface of the program, not of the library"),
     (r"(?<![_\w])(exit|abort|quick_exit)\s*\(", ("src/cli/",), "a library does not end its caller"),
     (r"\b(malloc|calloc|realloc|strdup|strndup|aligned_alloc|posix_memalign)\s*\(", ("src/base/",), "memory comes from base/mem.h"),
-    (r"\bsetlocale\s*\(", ("src/cli/chat.c",), "numbers are written with '.' everywhere"),
+    (r"\bsetlocale\s*\(", ("src/cli/terminal.c",), "numbers are written with '.' everywhere"),
     (r"\b(printf|puts|putchar)\s*\(", ("src/cli/",), "only the program prints"),
     (r"\bassert\s*\(\s*0|\bassert\s*\(\s*false", (), "an assertion is a statement that can hold"),
 ]

@@ -1,7 +1,7 @@
 /* command.h - what a command is: one row in `commands.def`, one file, one table of options. Everything that is said about a
  * command is said in its table; the parser, --help, the man page and the completions of three shells are made from it.
  *
- * To add a command: write src/cli/<name>.c with a `const qn_command qn_command_<name>` and add COMMAND(<name>) to
+ * To add a command: write src/cli/cmd_<name>.c with a `const qn_command qn_command_<name>` and add COMMAND(<name>) to
  * commands.def. The command's values land in a struct of its own: an option row says where with QN_AT, which also checks
  * the field's type. Groups that several commands share (engine, sampling) are tables of their own with a base offset. */
 #ifndef QN_COMMAND_H

@@ -68,7 +68,7 @@ void qn_snapshot_close(struct qn_snapshot *s);
 void qn_profile_print(const qn_cli *c, const qn_talk *t, const qn_answer *a, qn_buf *out);
 void qn_profile_json(const qn_talk *t, const qn_answer *a, qn_buf *out);
 
-/* chat.c: a conversation on the terminal, opened by `first` if that is not NULL. */
+/* terminal.c: a conversation on the terminal, opened by `first` if that is not NULL. */
 int qn_chat(qn_talk *t, const char *first, size_t n_first);
 
 #endif

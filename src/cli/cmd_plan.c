@@ -1,4 +1,4 @@
-/* plan.c - quern plan: every step that one pass through a model takes, the kernel chosen for it, why, and what it costs. */
+/* cmd_plan.c - quern plan: every step that one pass through a model takes, the kernel chosen for it, why, and what it costs. */
 #include <limits.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* tokenize.c - quern tokenize: text to ids and back, without running anything. */
+/* cmd_tokenize.c - quern tokenize: text to ids and back, without running anything. */
 #include <string.h>
 
 #include "base/mem.h"

@@ -1,4 +1,4 @@
-/* logits.c - quern logits: the raw answer of a model, for other programs and for tests: float32 little-endian, one row of the
+/* cmd_logits.c - quern logits: the raw answer of a model, for other programs and for tests: float32 little-endian, one row of the
  * vocabulary's size per token. */
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* run.c - quern run: one answer to one prompt, or a chat when there is no prompt and a terminal to chat on. */
+/* cmd_run.c - quern run: one answer to one prompt, or a chat when there is no prompt and a terminal to chat on. */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>

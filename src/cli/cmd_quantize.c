@@ -1,4 +1,4 @@
-/* quantize.c - quern quantize: a GGUF file with its matrices in another type. */
+/* cmd_quantize.c - quern quantize: a GGUF file with its matrices in another type. */
 #include "cli/command.h"
 #include "base/mem.h"
 

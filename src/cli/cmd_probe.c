@@ -1,4 +1,4 @@
-/* probe.c - quern probe: checks every kernel that this machine runs against its reference. The walk is src/probe's. */
+/* cmd_probe.c - quern probe: checks every kernel that this machine runs against its reference. The walk is src/probe's. */
 #include <string.h>
 
 #include "base/cpu.h"

@@ -1,4 +1,4 @@
-/* template.c - quern template: what a conversation looks like once the model's chat template has rendered it. */
+/* cmd_template.c - quern template: what a conversation looks like once the model's chat template has rendered it. */
 #include <string.h>
 
 #include "base/mem.h"

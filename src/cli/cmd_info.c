@@ -1,4 +1,4 @@
-/* info.c - quern info: what a person wants to know about a model file before running it. */
+/* cmd_info.c - quern info: what a person wants to know about a model file before running it. */
 #include <stdio.h>
 #include <string.h>
 

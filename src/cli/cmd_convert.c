@@ -1,4 +1,4 @@
-/* convert.c - quern convert: a Hugging Face folder as one GGUF file. */
+/* cmd_convert.c - quern convert: a Hugging Face folder as one GGUF file. */
 #include "cli/command.h"
 #include "base/mem.h"
 

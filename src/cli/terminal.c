@@ -1,4 +1,4 @@
-/* chat.c - a conversation on the terminal: libedit for the line, a history that outlives the program, four commands that
+/* terminal.c - a conversation on the terminal: libedit for the line, a history that outlives the program, four commands that
  * begin with a slash. Ctrl-C stops an answer; at the prompt, or a second time, it leaves. Without a terminal (--conversation
  * in a script) each line of stdin is one message. */
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* pull.c - `quern pull`: brings a model here and says where it is. The work is hub's; this shows it. */
+/* cmd_pull.c - `quern pull`: brings a model here and says where it is. The work is hub's; this shows it. */
 #include "cli/command.h"
 
 #include <string.h>

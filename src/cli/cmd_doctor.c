@@ -1,4 +1,4 @@
-/* doctor.c - `quern doctor`: what this machine is, how fast it is at what a model needs, and what stands in the way, in plain
+/* cmd_doctor.c - `quern doctor`: what this machine is, how fast it is at what a model needs, and what stands in the way, in plain
  * words. Facts come from probe/machine.c, figures from probe/ceilings.c; the advice is made here from both. */
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* list.c - `quern list`: the models that are here, by the names that other commands take. */
+/* cmd_list.c - `quern list`: the models that are here, by the names that other commands take. */
 #include "cli/command.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* perplexity.c - quern perplexity: how surprised a model is by a text. Scored as llama-perplexity scores, so that figures
+/* cmd_perplexity.c - quern perplexity: how surprised a model is by a text. Scored as llama-perplexity scores, so that figures
  * compare: the text is cut into chunks of n_ctx tokens, each is read on its own (its first token replaced by the beginning of
  * sequence if the model wants one), and only the second half is counted, where every token has at least n_ctx / 2 before it. */
 #include <limits.h>
