@@ -1,8 +1,6 @@
 /* main.c - finds the command, parses its options, runs it, and turns what happened into an exit code. Knows no command by
  * name: they are rows of commands.def. The locale is never set, so numbers are written with '.' everywhere. */
-#include <errno.h>
 #include <poll.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -94,12 +92,9 @@ static int run_command(qn_cli *c, int argc, char **argv)
 static int check_output(int code)
 {
     struct pollfd out = { .fd = 1, .events = POLLOUT };
-    errno = 0;
-    if (fflush(stdout) == 0 && !ferror(stdout)) return code;
-    const int why = errno; /* 0 when an earlier write was the one that failed */
-    if (why == EPIPE || (why == 0 && poll(&out, 1, 0) == 1 && (out.revents & POLLERR))) return code;
-    fprintf(stderr, "quern: cannot write the output%s%s\n", why ? ": " : "", why ? strerror(why) : "");
-    return code == QN_EXIT_OK ? QN_EXIT_FAIL : code;
+    if (qn_cli_flush() || code != QN_EXIT_OK) return code;
+    const bool reader_left = poll(&out, 1, 0) == 1 && (out.revents & POLLERR);
+    return reader_left ? QN_EXIT_OK : QN_EXIT_FAIL;
 }
 
 int main(int argc, char **argv)

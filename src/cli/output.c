@@ -48,9 +48,18 @@ void qn_cli_debug(const qn_cli *c, const char *fmt, ...)
     va_end(args);
 }
 
+/* The first failure is reported where errno still says why; stdout remembers it, so later writes fail silently. A reader that
+ * left is no failure. */
+static bool written(bool ok)
+{
+    const int why = errno;
+    if (!ok && why != EPIPE) fprintf(stderr, "quern: cannot write the output: %s\n", strerror(why));
+    return ok;
+}
+
 bool qn_cli_write(const void *p, size_t n)
 {
-    return !ferror(stdout) && fwrite(p, 1, n, stdout) == n;
+    return !ferror(stdout) && written(fwrite(p, 1, n, stdout) == n);
 }
 
 bool qn_cli_printf(const char *fmt, ...)
@@ -60,12 +69,12 @@ bool qn_cli_printf(const char *fmt, ...)
     va_start(args, fmt);
     const int n = vprintf(fmt, args);
     va_end(args);
-    return n >= 0;
+    return written(n >= 0);
 }
 
 bool qn_cli_flush(void)
 {
-    return !ferror(stdout) && fflush(stdout) == 0;
+    return !ferror(stdout) && written(fflush(stdout) == 0);
 }
 
 int qn_cli_finish(const qn_cli *c, qn_buf *b)
