@@ -272,3 +272,16 @@ def test_reader_that_leaves():
     p = subprocess.run(f"{QUERN} bench {MODEL} -p 1-8 -n 0 -r 1 -t 1 --no-ceilings | head -1", shell=True, capture_output=True,
                        text=True, timeout=60)
     assert p.stdout.startswith("| model") and "cannot" not in p.stderr
+
+
+def test_law_script(tmp_path):
+    made = [{"n_prompt": 0, "n_gen": 4, "n_threads": 2, "isa": "avx2", "n_depth": 0, "model_filename": f"{gb}.gguf",
+             "bytes_read": int(4 * gb * 1e9), "median_ts": 1 / (gb / 20 + 0.0005)} for gb in (0.5, 1, 3)]
+    (tmp_path / "rows").write_text("".join(json.dumps(r) + "\n" for r in made))
+    law = [sys.executable, os.path.join(ROOT, "bench", "law.py"), str(tmp_path / "rows")]
+    p = subprocess.run(law, capture_output=True, text=True, timeout=60)
+    assert p.returncode == 0 and "20.0 GB/s and 500 us a token" in p.stdout and "0.0 % off" in p.stdout, p.stdout + p.stderr
+    real = rows(MODEL, "-p", "0", "-n", "2", "-d", "0,16,32", "-r", "1", "-t", "1", "--no-ceilings", "-q")
+    (tmp_path / "rows").write_text("".join(json.dumps(r) + "\n" for r in real))
+    p = subprocess.run(law, capture_output=True, text=True, timeout=60)
+    assert p.returncode == 0 and "depths of model.gguf: 3 points" in p.stdout, p.stdout + p.stderr
