@@ -1,4 +1,4 @@
-/* bench.h - what the parts of `quern bench` share. bench.c reads the options and walks models, settings and tests;
+/* bench.h - what the parts of `quern bench` share. cmd_bench.c reads the options and walks models, settings and tests;
  * bench_run.c takes samples; bench_against.c gets another engine's; bench_print.c writes rows. */
 #ifndef QN_BENCH_H
 #define QN_BENCH_H

@@ -142,6 +142,7 @@ static void put_more(fields *fs, const qn_bench_result *r)
     const qn_bench_setup *s = r->setup;
     const qn_ceilings *k = s->ceilings;
     put_text(fs, "isa", qn_engine_isa(s->engine));
+    put_flag(fs, "repack", !s->args.no_repack);
     put_real(fs, "median_ts", r->ts_stats.p50);
     put_real(fs, "lo_ts", r->ts_stats.lo);
     put_real(fs, "hi_ts", r->ts_stats.hi);
@@ -243,7 +244,7 @@ static int list_columns(const qn_bench_printer *p, const qn_bench_result *r, col
     const column fixed[] = {
         { "model", 24, false, true },  { "size", 10, true, true },    { "params", 10, true, true },
         { "backend", 8, false, true }, { "threads", 7, true, true },  { "n_batch", 7, true, p->batch },
-        { "isa", 7, true, p->isa },    { "type_kv", 7, true, p->kv }, { "test", 16, true, true },
+        { "isa", 10, true, p->isa },    { "type_kv", 7, true, p->kv }, { "test", 16, true, true },
         { "t/s", 18, true, true },     { "median (95 %)", 28, true, true },
         { "of ceiling", 10, true, r->setup->ceilings != NULL },
     };

@@ -1,6 +1,5 @@
 /* ceiling_dots.c - the loops that say how fast short numbers are multiplied: dot products of bytes, which quantised prompts are
- * made of, and of bfloat16. As in ceiling_loops.c everything stays in registers. A machine's best instruction for it is not a
- * step of the ISA ladder, so it is asked for here. */
+ * made of, and of bfloat16. As in ceiling_loops.c everything stays in registers. */
 #include "probe/ceilings.h"
 
 #define CHAINS 12 /* as in ceiling_loops.c */
@@ -76,13 +75,13 @@ __attribute__((target("avx512f,avx512bf16"))) static u64 dot16_bf16(u64 n, float
 
 u64 qn_loop_dot8(qn_isa isa, u64 n, float *sink)
 {
-    if (isa >= ISA_avx512 && __builtin_cpu_supports("avx512vnni")) return dot8_vnni(n, sink);
-    return isa >= ISA_avx512 ? dot8_avx512(n, sink) : isa == ISA_avx2 ? dot8_avx2(n, sink) : dot8_base(n, sink);
+    if (isa >= ISA_avx512vnni) return dot8_vnni(n, sink);
+    return isa == ISA_avx512 ? dot8_avx512(n, sink) : isa == ISA_avx2 ? dot8_avx2(n, sink) : dot8_base(n, sink);
 }
 
 u64 qn_loop_bf16(qn_isa isa, u64 n, float *sink)
 {
-    return isa >= ISA_avx512 && __builtin_cpu_supports("avx512bf16") ? dot16_bf16(n, sink) : 0;
+    return isa >= ISA_avx512bf16 ? dot16_bf16(n, sink) : 0;
 }
 #else
 u64 qn_loop_dot8(qn_isa isa, u64 n, float *sink) { return (void)isa, dot8_base(n, sink); }

@@ -103,6 +103,7 @@ def test_lists():
     assert list_of("-p", "0", "-n", "1-5+2") == [(0, 1, 0), (0, 3, 0), (0, 5, 0)]
     assert list_of("-p", "0", "-n", "2", "-pg", "3,1", "-pg", "5,2", "-d", "0,4") == \
         [(0, 2, 0), (3, 1, 0), (5, 2, 0), (0, 2, 4), (3, 1, 4), (5, 2, 4)]
+    assert [x["repack"] for x in rows(MODEL, *FAST, "--no-repack")] == [False, False]
     r = rows(MODEL, TINY, "-m", MODEL, "-p", "4", "-n", "0", "-r", "1", "-t", "1,2", "--no-ceilings", "-q")
     assert [(x["model_filename"], x["n_threads"]) for x in r] == [(m, t) for m in (MODEL, TINY, MODEL) for t in (1, 2)]
 

@@ -1,5 +1,6 @@
-/* batch_bench.c - quern batch-bench: what many sequences at once give in all, with the tests and columns of llama-batched-bench.
- * B sequences each read PP tokens, then each makes TG; every pass has one row of each. One engine, B sessions. */
+/* cmd_batch_bench.c - quern batch-bench: what many sequences at once give in all, with the tests and columns of
+ * llama-batched-bench. B sequences each read PP tokens, then each makes TG; every pass has one row of each. One engine, B
+ * sessions. */
 #include <string.h>
 
 #include "base/clock.h"

@@ -1,5 +1,5 @@
-/* bench.c - quern bench: how many tokens a second a model reads and makes here. llama-bench's tests, lists and output, so that
- * scripts for it work; the machine's ceilings beside every figure; and other engines measured in the same breath, because
+/* cmd_bench.c - quern bench: how many tokens a second a model reads and makes here. llama-bench's tests, lists and output, so
+ * that scripts for it work; the machine's ceilings beside every figure; and other engines measured in the same breath, because
  * figures of different minutes on a shared machine do not compare. */
 #include <limits.h>
 #include <string.h>
@@ -14,7 +14,7 @@ typedef struct bench_args {
     qn_list models, prompts, gens, pairs, depths, threads, batches, isas, kvs, against;
     int repeats, format, format_err;
     double delay;
-    bool ceilings;
+    bool ceilings, no_repack;
 } bench_args;
 
 static const qn_opt tests[] = {
@@ -42,6 +42,8 @@ static const qn_opt settings[] = {
       "highest instruction sets (auto,avx2,...); auto unless told", 0, 0 },
     { "kv", "ctk", "cache-type-k", OPT_list, QN_AT(bench_args, kvs, qn_list), "LIST", NULL,
       "types of the KV cache (f16,f32,q8_0); f16 unless told", 0, 0 },
+    { "no-repack", NULL, NULL, OPT_flag, QN_AT(bench_args, no_repack, bool), NULL, NULL,
+      "leave the weights as they are mapped, though kernels want another order", 0, 0 },
     { 0 },
 };
 
@@ -235,7 +237,7 @@ static bool run_test(bench *b, qn_bench_setup *s, const qn_bench_test *t, qn_err
 static bool run_setup(bench *b, const char *model, int t, int n_batch, int i, int kv, qn_err *e)
 {
     qn_bench_setup s = { .args = { .threads = b->threads.at[t], .isa = b->isas.at[i], .kv = kv, .n_ctx = b->n_ctx,
-                                   .n_batch = n_batch },
+                                   .n_batch = n_batch, .no_repack = b->a->no_repack },
                          .kv = kv_names[kv], .ceilings = b->n_ceilings ? &b->ceilings[t * b->isas.n + i] : NULL };
     bool ok = qn_bench_open(b->c, model, &s, e);
     for (int k = 0; ok && k < b->n_tests; k++) ok = run_test(b, &s, &b->tests[k], e);
