@@ -128,7 +128,8 @@ static bool rewrite(writer *w, const qn_step *s, qn_err *e)
 bool qn_repack_run(const qn_repack *r, qn_packed *out, qn_err *e)
 {
     const size_t bytes = packed_bytes(r->plan);
-    if (bytes == 0) return true;
+    const u64 have = qn_mem_available();
+    if (bytes == 0 || (have && bytes > have)) return true; /* mapped weights can be paged out, packed ones cannot */
     out->memory = qn_pages_new(bytes, e);
     if (!out->memory) return false;
     out->bytes = bytes;
