@@ -163,6 +163,17 @@ static bool json_number(qn_jx *x, yyjson_val *j, qn_jv *out)
 
 static bool from_json(qn_jx *x, yyjson_val *j, bool marked, qn_jv *out);
 
+/* Templates spell control tokens with a message's role ("<|" + role + "|>"). One of these words is the program's, not the
+ * user's, and carries no mark; any other role is text like the rest. */
+static bool is_known_role(yyjson_val *key, yyjson_val *v)
+{
+    static const char *const roles[] = { "system", "developer", "user", "assistant", "tool", "function", "model", "ipython" };
+    if (!yyjson_equals_str(key, "role")) return false;
+    for (size_t i = 0; i < QN_COUNT(roles); i++)
+        if (yyjson_equals_str(v, roles[i])) return true;
+    return false;
+}
+
 static bool json_object(qn_jx *x, yyjson_val *j, bool marked, qn_jv *out)
 {
     qn_jv dict, key, v;
@@ -170,7 +181,8 @@ static bool json_object(qn_jx *x, yyjson_val *j, bool marked, qn_jv *out)
     yyjson_obj_iter it = yyjson_obj_iter_with(j);
     for (yyjson_val *k; (k = yyjson_obj_iter_next(&it));) {
         if (!json_string(x, yyjson_get_str(k), yyjson_get_len(k), marked, &key)) return false;
-        if (!from_json(x, yyjson_obj_iter_get_val(k), marked, &v) || !qn_jdict_put(x, dict.d, key, v)) return false;
+        yyjson_val *value = yyjson_obj_iter_get_val(k);
+        if (!from_json(x, value, marked && !is_known_role(k, value), &v) || !qn_jdict_put(x, dict.d, key, v)) return false;
     }
     *out = dict;
     return true;

@@ -18,7 +18,8 @@
 
 typedef struct qn_template qn_template;
 
-/* A variable of the template, as JSON text. Bytes that come out of a marked one are marked in the output. */
+/* A variable of the template, as JSON text. Bytes that come out of a marked one are marked in the output, but for a message's
+ * role where it is one of the usual words: templates make control tokens of it. */
 typedef struct qn_template_var { const char *name; const char *json; size_t n; bool marked; } qn_template_var;
 
 /* name: begins each message, e.g. "chat template". The source is copied. */

@@ -218,7 +218,8 @@ static void chats_gemma3(void **state) { (void)state; check_model("gemma3"); }
 /* The output, with the marked bytes as '#'. */
 static void check_marks(const char *src, const char *want)
 {
-    static const char vars[] = "{\"messages\": [\"Ab<x>\", \"cD\", 12, {\"k\": \"v\"}, \"a,b\"], \"s\": \"free\"}";
+    static const char vars[] = "{\"messages\": [\"Ab<x>\", \"cD\", 12, {\"k\": \"v\"}, \"a,b\","
+                               " {\"role\": \"user\", \"content\": \"hi\"}, {\"role\": \"end\"}], \"s\": \"free\"}";
     qn_buf out = { 0 }, marks = { 0 };
     qn_err e = { 0 };
     const bool ok = render_text(src, vars, &out, &marks, &e);
@@ -281,7 +282,9 @@ static void marks_survive(void **state)
         { "{{ dict(a=messages[1]).a|default('q') }}|", "##|" },
         { "{{ '12'|int + messages[2] }}|", "##|" },
         { "{{ messages[1]|first ~ messages[1]|last ~ messages[1]|reverse }}|", "####|" },
-        { "{{ messages|length }}", "5" },
+        { "{{ messages|length }}", "7" },
+        { "<|{{ messages[5].role }}|>{{ messages[5].content }}", "<|user|>##" }, /* a usual role is the program's word */
+        { "<|{{ messages[6].role }}|>", "<|###|>" },                             /* another one is anybody's */
         { "{{ [{'a': messages[1]}]|map(attribute='a')|first }}|", "##|" },
         { "{{ [messages[1]]|batch(2, 'f')|first|join }}", "##f" },
         { "{{ messages[1]|replace('', '-') }}", "-#-#-" },
