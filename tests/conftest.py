@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 
 import pytest
@@ -35,6 +36,12 @@ def quern(*args, stdin=b"", env=None, timeout=120, program=QUERN, **more):
     p = subprocess.run([program, *map(str, args)], input=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=full,
                        timeout=timeout, **more)
     return Done(p)
+
+
+def machine_levels():
+    """What --isa may say here, lowest first; the program knows the list."""
+    names = re.search(r"--isa auto\|(\S+)", quern("run", "--help").out)[1].split("|")
+    return names[: names.index(quern("--version", "--json").json()["isa"]) + 1]
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 
 import pytest
-from conftest import MODELS, QUERN, quern
+from conftest import MODELS, QUERN, machine_levels, quern
 
 COMMANDS = ["run", "info", "plan", "tokenize", "template", "logits", "perplexity", "convert", "quantize", "probe", "pull", "list",
             "doctor"]

@@ -371,7 +371,7 @@ needs_smollm2 = pytest.mark.skipif(not os.path.exists(SMOLLM2), reason="SmolLM2 
 
 
 @needs_smollm2
-@pytest.mark.parametrize("question, fact", [("What is the capital of France?", "Paris"),
+@pytest.mark.parametrize("question, fact", [("What is 2+2?", "4|four"),
                                             ("How many days are in a week?", "7|seven"),
                                             ("What color is the sky on a clear day?", "blue")])
 def test_smollm2_answers(question, fact):
