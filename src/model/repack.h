@@ -16,7 +16,8 @@ typedef struct qn_repack {
     void *user;
 } qn_repack;
 
-/* Does nothing (out->bytes 0) where no kernel wants it or memory has no room for a second copy. On failure the plan is as it was or closed. */
+/* Does nothing (out->bytes 0) where no kernel wants it or memory has no room for a second copy. On failure the plan is as it was
+ * or closed. */
 bool qn_repack_run(const qn_repack *r, qn_packed *out, qn_err *e);
 void qn_packed_close(qn_packed *p);
 
