@@ -1,12 +1,13 @@
-/* avx512vnni/qlinear.c - bytes times panels with vpdpbusd: 16 output rows to a register,
- * activations broadcast from memory.
+/* avx512vnni/qlinear.c - bytes times panels with vpdpbusd: 16 output rows to a register, activations
+ * broadcast from memory.
  *
  * A tile is R rows of x by one panel. In each block of 32 columns it adds 8 groups into R integer
  * sums, then turns each into a float with the two scales: sums of integers are exact, so the only
- * order that matters is that of the blocks, and it is the same for every R: the law of rows. With
- * many rows of x a chunk of a panel is unpacked to bytes once and used by all tiles, its sums
- * waiting in y; with few (decode) each tile unpacks for itself as it streams by. 12 rows: 12 sums,
- * 12 results, and the weights in 25 registers. */
+ * order that matters is that of the blocks, and it is the same for every R: the law of rows.
+ * Up to FEW rows of x (decode) a tile unpacks a panel for itself as it streams by, in code made for
+ * the type. With more, a chunk of the panel is unpacked to bytes once and used by all tiles, their
+ * results waiting in y: that code knows no types, only whether blocks have minima or two scales.
+ * 12 rows: 12 sums, 12 results, and the weights in 25 registers. */
 #include <immintrin.h>
 
 #include "kernel/op.h"
@@ -15,7 +16,8 @@
 #define INLINE static inline __attribute__((always_inline))
 #define UNROLL _Pragma("GCC unroll 16")
 
-#define FEW 12 /* rows of x up to which a tile unpacks for itself */
+#define FEW 4   /* rows of x up to which a tile unpacks for itself */
+#define MOST 12 /* rows of a tile */
 #define CHUNK \
     16 /* blocks of 32 columns unpacked at a time: 8 KiB of bytes, beside 6 KiB of activations in \
           L1 */
@@ -221,7 +223,7 @@ INLINE void add_half(const form f, const task *t, const u8 *p, int sub, int b, i
     const qn_bytes *x = &t->a->x;
     const size_t cols = (size_t)t->a->cols;
     const int first = f.halves ? 4 * half : 0, last = f.halves ? first + 4 : 8;
-    __m512i dot[FEW], odd = _mm512_setzero_si512();
+    __m512i dot[MOST], odd = _mm512_setzero_si512();
     UNROLL
     for (int r = 0; r < R; r++) {
         const size_t row = (size_t)(t->row + r);
@@ -255,7 +257,7 @@ INLINE void tile(const form f, const task *t, const int R)
 {
     const qn_bytes *x = &t->a->x;
     const size_t rows = (size_t)t->a->rows, nb = (size_t)t->a->cols / 32;
-    __m512 acc[FEW];
+    __m512 acc[MOST];
     UNROLL
     for (int r = 0; r < R; r++)
         acc[r] = t->begin ? _mm512_setzero_ps()
@@ -283,43 +285,46 @@ INLINE void tile(const form f, const task *t, const int R)
     }
 }
 
-/* n rows of x in tiles of the sizes that exist */
-INLINE void tiles(const form f, task t, int n)
+/* n rows of x in tiles of the sizes that exist; few: only the small ones */
+INLINE void tiles(const form f, task t, int n, const bool few)
 {
     while (n > 0) {
-        const int take = n >= 12  ? 12
-                         : n >= 8 ? 8
-                         : n >= 6 ? 6
-                         : n >= 4 ? 4
-                         : n >= 3 ? 3
-                         : n >= 2 ? 2
-                                  : 1;
-        switch (take) {
-        case 12: tile(f, &t, 12); break;
-        case 8: tile(f, &t, 8); break;
-        case 6: tile(f, &t, 6); break;
-        case 4: tile(f, &t, 4); break;
-        case 3: tile(f, &t, 3); break;
-        case 2: tile(f, &t, 2); break;
-        default: tile(f, &t, 1); break;
-        }
+        const int take = !few && n >= 12 ? 12 : !few && n >= 8 ? 8 : n >= 4 ? 4 : n >= 2 ? 2 : 1;
+        if (!few && take == 12) tile(f, &t, 12);
+        else if (!few && take == 8) tile(f, &t, 8);
+        else if (take == 4) tile(f, &t, 4);
+        else if (take == 2) tile(f, &t, 2);
+        else tile(f, &t, 1);
         t.row += take;
         t.y += (size_t)take * (size_t)t.a->rows;
         n -= take;
     }
 }
 
-/* ---- the loops around it */
+/* ---- many rows: three loops over unpacked blocks, whatever the type was */
 
-static const form form_plain_sym8 = { 7, false, false, 1, sizeof(plain), group_plain, scale_plain };
+typedef void (*tiles_fn)(const task *t, int n, int log2_off);
+
+INLINE form plain_form(int log2_off, bool mins, bool halves)
+{
+    return (form){ log2_off, mins, halves, 1, sizeof(plain), group_plain, scale_plain };
+}
+
+static void tiles_offset(const task *t, int n, int k) { tiles(plain_form(k, false, false), *t, n, false); }
+static void tiles_mins(const task *t, int n, int k)
+{
+    (void)k;
+    tiles(plain_form(-1, true, false), *t, n, false);
+}
+static void tiles_halves(const task *t, int n, int k) { tiles(plain_form(k, false, true), *t, n, false); }
 
 INLINE void unpack(const form f, const u8 *w, int blocks, plain *out)
 {
     for (int b = 0; b < blocks; b++, out++) {
         const u8 *p = w + (size_t)(b / f.blocks) * f.bytes;
         const scales s = f.scale(p, b % f.blocks);
-        UNROLL
-        for (int i = 0; i < 8; i++) _mm512_storeu_si512(out->q[i], f.group(p, b % f.blocks, i));
+        UNROLL for (int i = 0; i < 8; i++)
+            _mm512_storeu_si512(out->q[i], f.group(p, b % f.blocks, i));
         _mm512_storeu_ps(out->s[0], s.s[0]);
         if (f.halves) _mm512_storeu_ps(out->s[1], s.s[1]);
         if (f.mins) _mm512_storeu_ps(out->m, s.m);
@@ -335,13 +340,12 @@ INLINE task panel_task(const qn_qlinear *a, int panel)
                    .bias = a->bias ? a->bias + (size_t)panel * QN_PANEL : NULL };
 }
 
-/* Many rows: chunk by chunk of the panel, all tiles over each. direct: the panel's bytes can be
- * used as they lie (Q8_0). */
-INLINE void many(const form f, const form g, const bool direct, const qn_qlinear *a, const u8 *w,
-                 int panel, int row, int n)
+/* Rows row .. row+n of x times a panel, chunk by chunk, all tiles over each. */
+INLINE void many(const form f, const qn_qlinear *a, const u8 *w, int panel, int row, int n)
 {
     _Alignas(64) plain buffer[CHUNK];
     const int blocks = a->cols / 32;
+    const tiles_fn run = f.halves ? tiles_halves : f.mins ? tiles_mins : tiles_offset;
     for (int b = 0; b < blocks; b += CHUNK) {
         task t = panel_task(a, panel);
         t.row = row;
@@ -350,53 +354,45 @@ INLINE void many(const form f, const form g, const bool direct, const qn_qlinear
         t.b1 = b + CHUNK < blocks ? b + CHUNK : blocks;
         t.begin = b == 0;
         t.end = t.b1 == blocks;
-        const u8 *at = w + (size_t)(b / f.blocks) * f.bytes;
-        if (!direct) unpack(f, at, t.b1 - b, buffer);
-        t.w = direct ? at : (const u8 *)buffer;
-        if (direct) tiles(f, t, n);
-        else tiles(g, t, n);
+        t.w = (const u8 *)buffer;
+        unpack(f, w + (size_t)(b / f.blocks) * f.bytes, t.b1 - b, buffer);
+        run(&t, n, f.log2_off);
     }
 }
 
-INLINE void qlinear(const form f, const bool direct, const void *args, qn_lane lane)
+INLINE void qlinear(const form f, const void *args, qn_lane lane)
 {
     const qn_qlinear *a = args;
     const int n_panels = (a->rows + QN_PANEL - 1) / QN_PANEL, blocks = a->cols / 32;
     const int begin = lane_begin(n_panels, lane), end = lane_end(n_panels, lane);
     const size_t panel_bytes = (size_t)(blocks / f.blocks) * f.bytes;
-    form g = form_plain_sym8;
-    g.log2_off = f.log2_off;
-    g.mins = f.mins;
-    g.halves = f.halves;
     if (a->n <= FEW) {
         for (int i = begin; i < end; i++) {
             task t = panel_task(a, i);
             t.w = a->panels + (size_t)i * panel_bytes;
             t.b1 = blocks;
             t.begin = t.end = true;
-            tiles(f, t, a->n);
+            tiles(f, t, a->n, true);
         }
         return;
     }
     for (int row = 0; row < a->n; row += ROWS)
         for (int i = begin; i < end; i++)
-            many(f, g, direct, a, a->panels + (size_t)i * panel_bytes, i, row,
+            many(f, a, a->panels + (size_t)i * panel_bytes, i, row,
                  a->n - row < ROWS ? a->n - row : ROWS);
 }
 
-#define MAKE(name, log2_off, mins, halves, blocks, direct) \
+#define MAKE(name, log2_off, mins, halves, blocks) \
     void qn_qlinear_##name##_avx512vnni_r12(const void *args, qn_lane lane); \
     void qn_qlinear_##name##_avx512vnni_r12(const void *args, qn_lane lane) \
     { \
-        qlinear((form){ log2_off, mins, halves, blocks, sizeof(qn_panel_##name), group_##name, \
-                        scale_##name }, \
-                direct, args, lane); \
+        qlinear((form){ log2_off, mins, halves, blocks, sizeof(qn_panel_##name), group_##name, scale_##name }, args, lane); \
     }
-MAKE(q8_0, 7, false, false, 1, true)
-MAKE(q4_0, 3, false, false, 1, false)
-MAKE(q4_1, -1, true, false, 1, false)
-MAKE(q5_0, 4, false, false, 1, false)
-MAKE(q5_1, -1, true, false, 1, false)
-MAKE(q4_k, -1, true, false, 8, false)
-MAKE(q5_k, -1, true, false, 8, false)
-MAKE(q6_k, 5, false, true, 8, false)
+MAKE(q8_0, 7, false, false, 1)
+MAKE(q4_0, 3, false, false, 1)
+MAKE(q4_1, -1, true, false, 1)
+MAKE(q5_0, 4, false, false, 1)
+MAKE(q5_1, -1, true, false, 1)
+MAKE(q4_k, -1, true, false, 8)
+MAKE(q5_k, -1, true, false, 8)
+MAKE(q6_k, 5, false, true, 8)
