@@ -209,7 +209,7 @@ static u8 *panels(qn_case *c, qn_dtype type, int rows, int cols)
 {
     const qn_dtype_info *t = &qn_dtypes[type];
     const size_t n = (size_t)rows * (size_t)(cols / t->block), bytes = qn_panel_bytes(type, rows, cols);
-    u8 *w = qn_alloc(n * t->block_bytes, NULL), *out = qn_case_operand(c, "panels", bytes, 1, USE_in);
+    u8 *w = qn_alloc(n * t->block_bytes, NULL), *out = qn_case_operand(c, "panels", bytes / 32, 32, USE_in);
     for (size_t i = 0; w && i < n; i++) make_block(c, t, w + i * t->block_bytes);
     if (w && out) qn_panel_pack(type, w, rows, cols, 0, (rows + QN_PANEL - 1) / QN_PANEL, out);
     c->failed = c->failed || !w;
