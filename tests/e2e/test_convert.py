@@ -15,7 +15,8 @@ IDS = "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]"
 
 
 def logits(path):
-    r = quern("logits", path, "--tokens", IDS, "-o", "-", "--kv", "f32")
+    """In plain floats: what a file holds is compared, not what bytes or bf16 make of the activations."""
+    r = quern("logits", path, "--tokens", IDS, "-o", "-", "--kv", "f32", "--no-repack")
     assert r.rc == 0, r.err
     return array.array("f", r.raw)
 
