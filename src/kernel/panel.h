@@ -1,10 +1,12 @@
-/* panel.h - weights in the order in which dot-product instructions eat them. A panel is 16 rows of a matrix, side by side: a
- * group is 4 neighbouring columns of the 16 rows, 64 bytes, one vector; row r has bytes 4r .. 4r+3 of it. Values are unsigned:
- * the instruction wants one unsigned side, and what was added comes off again through the sum of the activations.
- * Panels lie at multiples of 32 bytes. A panel block covers as many columns as the type's own block; the last panel of a matrix is padded with rows of zeros.
+/* panel.h - weights in the order in which dot-product instructions eat them. A panel is 16 rows of a
+ * matrix, side by side: a group is 4 neighbouring columns of the 16 rows, 64 bytes, one vector; row r has
+ * bytes 4r .. 4r+3 of it. Values are unsigned: the instruction wants one unsigned side, and what was added
+ * comes off again through the sum of the activations. Panels lie at multiples of 32 bytes.
+ * A panel block covers as many columns as the type's own block; the last panel of a matrix is padded with
+ * rows of zeros.
  *
- * Types with 4 bits keep two groups in one vector: group 2i in the low nibbles, 2i+1 in the high ones. A fifth bit is a 64-bit
- * mask per group, bits five and six are two vectors of four 2-bit fields each. */
+ * Types with 4 bits keep two groups in one vector: group 2i in the low nibbles, 2i+1 in the high ones. A
+ * fifth bit is a 64-bit mask per group, bits five and six are two vectors of four 2-bit fields each. */
 #ifndef QN_PANEL_H
 #define QN_PANEL_H
 
