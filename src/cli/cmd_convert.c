@@ -1,6 +1,5 @@
 /* cmd_convert.c - quern convert: a Hugging Face folder as one GGUF file. */
 #include "cli/command.h"
-#include "base/mem.h"
 
 typedef struct convert_args { const char *type; int threads; } convert_args;
 
@@ -16,19 +15,7 @@ static const qn_opt_group groups[] = { { "Options", options, 0 }, { 0 } };
 static int run(qn_cli *c, void *values)
 {
     const convert_args *a = values;
-    qn_options o = QN_OPTIONS_DEFAULT;
-    qn_bar bar;
-    qn_err e = { 0 };
-    char *path = NULL;
-    qn_bar_open(&bar, c);
-    o.threads = a->threads;
-    o.progress = qn_bar_show;
-    o.progress_user = &bar;
-    const bool ok = qn_cli_find_model(c, c->args[0], &path, &e) && qn_convert(path, c->args[1], a->type, &o, &e);
-    qn_bar_close(&bar);
-    qn_free(path);
-    if (ok) qn_cli_note(c, "wrote %s", c->args[1]);
-    return ok ? QN_EXIT_OK : qn_cli_fail(c, &e);
+    return qn_cli_rewrite(c, qn_convert, a->type, a->threads);
 }
 
 const qn_command qn_command_convert = {

@@ -143,6 +143,9 @@ bool qn_cli_find_model(const qn_cli *c, const char *name, char **path, qn_err *e
 bool qn_cli_open(const qn_cli *c, const char *name, const qn_engine_args *args, bool profile, qn_model **m, qn_engine **en,
                  qn_err *e);
 void qn_cli_close(qn_model *m, qn_engine *en);
+/* What convert and quantize do: the model args[0] written to args[1] by `write`, with a progress bar. Returns an exit code. */
+typedef bool (*qn_write_fn)(const char *in, const char *out, const char *type, const qn_options *o, qn_err *e);
+int qn_cli_rewrite(qn_cli *c, qn_write_fn write, const char *type, int threads);
 /* "1 2 3", "1,2,3" or "[1, 2, 3]" to ids; every id must be below n_vocab (0: any). *ids is yours. */
 bool qn_cli_parse_ids(const char *text, size_t n, int n_vocab, int32_t **ids, size_t *n_ids, qn_err *e);
 

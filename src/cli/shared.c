@@ -130,3 +130,20 @@ bool qn_cli_parse_ids(const char *text, size_t n, int n_vocab, int32_t **ids, si
     *n_ids = count;
     return true;
 }
+
+int qn_cli_rewrite(qn_cli *c, qn_write_fn write, const char *type, int threads)
+{
+    qn_options o = QN_OPTIONS_DEFAULT;
+    qn_bar bar;
+    qn_err e = { 0 };
+    char *path = NULL;
+    qn_bar_open(&bar, c);
+    o.threads = threads;
+    o.progress = qn_bar_show;
+    o.progress_user = &bar;
+    const bool ok = qn_cli_find_model(c, c->args[0], &path, &e) && write(path, c->args[1], type, &o, &e);
+    qn_bar_close(&bar);
+    qn_free(path);
+    if (ok) qn_cli_note(c, "wrote %s", c->args[1]);
+    return ok ? QN_EXIT_OK : qn_cli_fail(c, &e);
+}

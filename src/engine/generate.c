@@ -15,7 +15,7 @@ typedef struct job {
     qn_decoder *decoder;      /* NULL: the model has no vocabulary */
     qn_stop stop;
     qn_buf text;              /* of the token at hand */
-    u64 begin, first;         /* when the call began, when the first token was there */
+    u64 begin;                /* when the call began */
     int most;                 /* tokens to make */
 } job;
 

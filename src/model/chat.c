@@ -2,6 +2,7 @@
  * is read_text.c's business, how it is rendered text/template's. */
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/json.h"
 #include "model/chat.h"
 
@@ -78,6 +79,13 @@ static bool check_tools(const char *json, qn_err *e)
 
 /* ---- rendering */
 
+typedef struct chat {
+    const qn_template *tmpl;
+    const qn_tokenizer *tok;      /* for bos_token and eos_token; may be NULL */
+    const char *messages, *tools; /* JSON; tools may be NULL */
+    unsigned flags;               /* QN_CHAT_* */
+} chat;
+
 static void put_token(qn_buf *b, const qn_tokenizer *t, i32 id)
 {
     const qn_str s = t && id >= 0 ? qn_token_text(t, id) : (qn_str){ NULL, 0 };
@@ -85,7 +93,7 @@ static void put_token(qn_buf *b, const qn_tokenizer *t, i32 id)
     else qn_buf_puts(b, "\"\"");
 }
 
-bool qn_chat_run(const qn_chat *c, qn_buf *out, qn_buf *marks, qn_err *e)
+static bool render(const chat *c, qn_buf *out, qn_buf *marks, qn_err *e)
 {
     if (!check_messages(c->messages, e) || !check_tools(c->tools, e)) return false;
     qn_buf bos = { 0 }, eos = { 0 };
@@ -99,7 +107,7 @@ bool qn_chat_run(const qn_chat *c, qn_buf *out, qn_buf *marks, qn_err *e)
         { "documents", "null", 4, false }, { "add_generation_prompt", prompt, strlen(prompt), false },
         { "bos_token", bos.p, bos.n, false }, { "eos_token", eos.p, eos.n, false },
     };
-    ok = ok && qn_template_render(c->tmpl, vars, QN_COUNT(vars), c->now, out, marks, e);
+    ok = ok && qn_template_render(c->tmpl, vars, QN_COUNT(vars), 0, out, marks, e);
     qn_buf_close(&bos);
     qn_buf_close(&eos);
     return ok;
@@ -126,8 +134,8 @@ bool qn_chat_render(const qn_model *m, const char *messages_json, const char *to
     if (!m->chat && m->chat_error.code) return qn_fail(e, m->chat_error.code, "%s: %s", m->src->path, m->chat_error.msg);
     if (!m->chat) return qn_fail(e, QN_EUNSUPPORTED, "%s has no chat template; complete a prompt instead (--raw)", m->src->path);
     qn_buf out = { 0 }, marked = { 0 };
-    const qn_chat c = { .tmpl = m->chat, .tok = m->tok, .messages = messages_json, .tools = tools_json, .flags = flags };
-    if (qn_chat_run(&c, &out, &marked, e)) return hand_over(&out, &marked, text, n, marks, e);
+    const chat c = { .tmpl = m->chat, .tok = m->tok, .messages = messages_json, .tools = tools_json, .flags = flags };
+    if (render(&c, &out, &marked, e)) return hand_over(&out, &marked, text, n, marks, e);
     qn_buf_close(&out);
     qn_buf_close(&marked);
     return false;
@@ -145,8 +153,8 @@ bool qn_chat_render_path(const char *path, const char *messages_json, const char
     bool ok = qn_read_text_at(path, &tok, &source, e);
     if (ok && !source) ok = qn_fail(e, QN_EUNSUPPORTED, "%s: no chat template", path);
     if (ok) tmpl = qn_template_open(source, strlen(source), "chat template", e);
-    const qn_chat c = { .tmpl = tmpl, .tok = tok, .messages = messages_json, .tools = tools_json, .flags = flags };
-    ok = tmpl && qn_chat_run(&c, &out, &marks, e) && hand_over(&out, &marks, text, n, NULL, e);
+    const chat c = { .tmpl = tmpl, .tok = tok, .messages = messages_json, .tools = tools_json, .flags = flags };
+    ok = tmpl && render(&c, &out, &marks, e) && hand_over(&out, &marks, text, n, NULL, e);
     qn_buf_close(&out);
     qn_buf_close(&marks);
     qn_template_close(tmpl);
