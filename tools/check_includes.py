@@ -19,7 +19,7 @@ LAW = {
     "probe": {"base", "trace", "format", "kernel"},
     "report": {"base", "trace"},
     "serve": {"base", "trace"},
-    "cli": {"base", "probe", "report", "serve", "hub"},
+    "cli": {"base", "trace", "probe", "report", "serve", "hub"},
 }
 
 
