@@ -39,9 +39,16 @@ typedef enum qn_ev_type { QN_EV_INT, QN_EV_NUM, QN_EV_STR, QN_EV_LIST, QN_EV_JSO
 typedef struct qn_ev_field {
     qn_ev_type type;
     const char *name, *doc;
+    const char *key;        /* `,"name":` as it stands in a line, n_key bytes */
+    size_t n_key;
     size_t offset;          /* from the start of qn_event */
 } qn_ev_field;
 typedef struct qn_ev_info { const char *name, *doc; const qn_ev_field *fields; int n_fields; } qn_ev_info;
-extern const qn_ev_info qn_ev_infos[N_EV_KINDS];
+const qn_ev_info *qn_ev_info_of(qn_ev_kind kind);
+
+/* line.c: one event as one line of JSON with its newline. Whole numbers are always written; other fields only where they say
+ * something. Text that is not UTF-8 is mended, numbers that are not finite are left out. */
+struct qn_buf;
+void qn_ev_line(struct qn_buf *out, const qn_event *ev);
 
 #endif
