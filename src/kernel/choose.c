@@ -7,6 +7,7 @@
 #include "kernel/plan.h"
 
 static bool fits(const qn_kernel *k, qn_op op, int type) { return k->op == op && (k->type == type || k->type == (int)DT_any); }
+static const char *misses(const qn_kernel *k, const qn_args *a) { return k->needs ? k->needs(a) : NULL; }
 
 static const char *explain(const qn_kernel *k, qn_isa most, qn_arena *a, qn_err *e)
 {
@@ -24,15 +25,16 @@ bool qn_choose(qn_op op, const qn_args *args, qn_isa most, int bucket, qn_arena 
     const qn_kernel *best = NULL;
     for (int i = 0; i < qn_n_kernels; i++) {
         const qn_kernel *k = &qn_kernels[i];
-        if (fits(k, op, type) && k->isa <= most && (!best || k->isa >= best->isa)) best = k;
+        if (fits(k, op, type) && k->isa <= most && !misses(k, args) && (!best || k->isa >= best->isa)) best = k;
     }
     assert(best); /* every op has its reference */
     qn_buf rejected = { 0 };
     for (int i = 0; i < qn_n_kernels; i++) {
         const qn_kernel *k = &qn_kernels[i];
         if (!fits(k, op, type) || k == best) continue;
+        const char *missed = misses(k, args);
         qn_buf_printf(&rejected, "%s%s: %s", rejected.n ? "; " : "", k->name,
-                      k->isa > most ? "above the allowed level" : "lower level");
+                      missed ? missed : k->isa > most ? "above the allowed level" : "lower level");
     }
     out->kernel = best;
     out->reason = explain(best, most, a, e);

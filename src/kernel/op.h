@@ -140,11 +140,24 @@ typedef struct qn_blinear {
     qn_dtype type;
 } qn_blinear;
 
+/* Plain matrices, as BLAS has them: y = alpha * a * b + beta * y + bias. In no plan: by it the probe compares with others. */
+typedef struct qn_matmul {
+    int n, cols, k;         /* m, n, k of BLAS: rows of y, columns of y, length of the sums */
+    int batch;              /* so many products, operands one behind the other */
+    bool ta, tb;            /* a is [k, n], b is [cols, k] in memory; else [n, k] and [k, cols] */
+    bool biased;
+    float alpha, beta;
+    float *y;               /* [batch, n, cols] */
+    const void *a, *b;      /* of type: f32, f16 or bf16 */
+    const float *bias;      /* [cols]; NULL unless biased */
+    qn_dtype type;
+} qn_matmul;
+
 typedef union qn_args {
     int n;
     qn_embed embed; qn_rmsnorm rmsnorm; qn_headnorm headnorm; qn_linear linear; qn_rope rope; qn_store store;
     qn_attend attend; qn_add_args add; qn_swiglu swiglu; qn_geglu geglu; qn_pick pick;
-    qn_quant quant; qn_qlinear qlinear; qn_narrow narrow; qn_blinear blinear;
+    qn_quant quant; qn_qlinear qlinear; qn_narrow narrow; qn_blinear blinear; qn_matmul matmul;
 } qn_args;
 
 /* What a step moves and computes at least: every operand once, weights in their stored type. */

@@ -6,17 +6,25 @@
 
 #define REF(op)
 #define KERNEL(op, type, isa, variant) void qn_##op##_##type##_##isa##_##variant(const void *args, qn_lane lane);
+#define LIMITED(op, type, isa, variant) \
+    KERNEL(op, type, isa, variant) \
+    const char *qn_##op##_##type##_##isa##_##variant##_needs(const qn_args *a);
 #include "kernel/kernels.def"
 #undef REF
 #undef KERNEL
+#undef LIMITED
 
 const qn_kernel qn_kernels[] = {
-#define REF(op) { #op "_ref", OP_##op, DT_any, ISA_ref, "ref", qn_##op##_ref },
-#define KERNEL(op, type, isa, variant) \
-    { #op "_" #type "_" #isa "_" #variant, OP_##op, DT_##type, ISA_##isa, #variant, qn_##op##_##type##_##isa##_##variant },
+#define REF(op) { #op "_ref", OP_##op, DT_any, ISA_ref, "ref", qn_##op##_ref, NULL },
+#define ROW(op, type, isa, variant, needs) \
+    { #op "_" #type "_" #isa "_" #variant, OP_##op, DT_##type, ISA_##isa, #variant, qn_##op##_##type##_##isa##_##variant, needs },
+#define KERNEL(op, type, isa, variant) ROW(op, type, isa, variant, NULL)
+#define LIMITED(op, type, isa, variant) ROW(op, type, isa, variant, qn_##op##_##type##_##isa##_##variant##_needs)
 #include "kernel/kernels.def"
 #undef REF
+#undef ROW
 #undef KERNEL
+#undef LIMITED
 };
 const int qn_n_kernels = (int)QN_COUNT(qn_kernels);
 
@@ -44,6 +52,7 @@ int qn_args_type(qn_op op, const qn_args *a)
     case OP_attend: return (int)a->attend.type;
     case OP_qlinear: return (int)a->qlinear.type;
     case OP_blinear: return (int)a->blinear.type;
+    case OP_matmul: return (int)a->matmul.type;
     default: return (int)DT_f32;
     }
 }

@@ -44,6 +44,7 @@ void qn_case_reset(qn_case *c);                     /* inputs as made, outputs p
 const char *qn_case_damage(const qn_case *c);       /* the operand that a run wrote into or around wrongly; NULL: none */
 /* The arguments for row r alone; rows is where its own qn_rows lives. */
 qn_args qn_case_row(const qn_case *c, int r, qn_rows *rows);
+bool qn_case_has_rows(const qn_case *c); /* false: rows are woven into each other, the law of rows says nothing here */
 void qn_case_print(const qn_case *c, char *out, size_t n);
 
 /* A guarded operand of n * size bytes. NULL and c->failed: no memory. */

@@ -1,6 +1,7 @@
 /* case_row.c - a case seen as single rows, for the law of rows; and a case in words. */
 #include <stdio.h>
 
+#include "kernel/shape.h"
 #include "probe/case.h"
 
 static qn_rows rows_from(const qn_rows *all, int r) { return (qn_rows){ all->pos + r, all->first + r, all->pages }; }
@@ -48,37 +49,22 @@ qn_args qn_case_row(const qn_case *c, int r, qn_rows *rows)
     case OP_qlinear: a.qlinear.y += i * (size_t)a.qlinear.rows; skip_bytes(&a.qlinear.x, i * (size_t)a.qlinear.cols); break;
     case OP_narrow: a.narrow.y += i * (size_t)a.narrow.d; a.narrow.x += i * (size_t)a.narrow.d; break;
     case OP_blinear: a.blinear.y += i * (size_t)a.blinear.rows; a.blinear.x += i * (size_t)a.blinear.cols; break;
+    case OP_matmul: /* row by row only where rows lie one behind the other: qn_case_has_rows */
+        a.matmul.a = (const u8 *)a.matmul.a + i * qn_dtype_bytes(a.matmul.type, (size_t)a.matmul.k);
+        a.matmul.y += i * (size_t)a.matmul.cols;
+        break;
     case N_OPS: break;
     }
     return a;
 }
 
+bool qn_case_has_rows(const qn_case *c) { return c->op != OP_matmul || (c->args.matmul.batch == 1 && !c->args.matmul.ta); }
+
 void qn_case_print(const qn_case *c, char *out, size_t n)
 {
     static const char *const moods[] = { "plain", "zero", "huge", "special" };
-    const qn_args *a = &c->args;
-    const char *type = qn_dtypes[qn_args_type(c->op, a)].token, *mood = moods[c->mood];
-    switch (c->op) {
-    case OP_linear:
-        snprintf(out, n, "%s n=%d rows=%d cols=%d, %s", type, a->n, a->linear.rows, a->linear.cols, mood);
-        break;
-    case OP_qlinear:
-    case OP_blinear: /* both begin with n, rows, cols */
-        snprintf(out, n, "%s n=%d rows=%d cols=%d, %s", type, a->n, a->qlinear.rows, a->qlinear.cols, mood);
-        break;
-    case OP_attend:
-        snprintf(out, n, "%s n=%d heads=%d/%d d_head=%d window=%d, %s", type, a->n, a->attend.n_head, a->attend.n_kv,
-                 a->attend.d_head, a->attend.window, mood);
-        break;
-    case OP_store:
-        snprintf(out, n, "%s n=%d heads=%d d_head=%d, %s", type, a->n, a->store.n_kv, a->store.d_head, mood);
-        break;
-    case OP_rope:
-        snprintf(out, n, "n=%d heads=%d/%d d_head=%d d_rot=%d%s, %s", a->n, a->rope.n_head, a->rope.n_kv, a->rope.d_head,
-                 a->rope.d_rot, a->rope.neox ? " neox" : "", mood);
-        break;
-    case OP_headnorm: snprintf(out, n, "n=%d heads=%d d=%d, %s", a->n, a->headnorm.n_head, a->headnorm.d, mood); break;
-    case OP_embed: snprintf(out, n, "%s n=%d d=%d, %s", type, a->n, a->embed.d, mood); break;
-    default: snprintf(out, n, "n=%d d=%d, %s", a->n, a->add.d, mood); break; /* all of these begin with n, d */
-    }
+    char shape[QN_SHAPE_TEXT];
+    const qn_shape s = qn_shape_of(c->op, &c->args, c->args.n, 0);
+    qn_shape_print(&s, true, shape);
+    snprintf(out, n, "%s, %s", shape, moods[c->mood]);
 }

@@ -309,6 +309,15 @@ static void fill_pick(qn_case *c, qn_pick *a)
     a->rows = ints(c, "rows", a->n, a->n + 3);
 }
 
+static void fill_matmul(qn_case *c, qn_matmul *a)
+{
+    const size_t batch = (size_t)a->batch, n = (size_t)a->n, cols = (size_t)a->cols, k = (size_t)a->k;
+    a->a = blocks(c, "a", a->type, 1, (int)(batch * n * k), USE_in);
+    a->b = blocks(c, "b", a->type, 1, (int)(batch * k * cols), USE_in);
+    a->y = floats(c, "y", batch * n * cols, a->beta != 0 ? USE_inout : USE_out);
+    a->bias = a->biased ? floats(c, "bias", cols, USE_in) : NULL;
+}
+
 static void fill(qn_case *c)
 {
     qn_args *a = &c->args;
@@ -328,6 +337,7 @@ static void fill(qn_case *c)
     case OP_qlinear: fill_qlinear(c, &a->qlinear); break;
     case OP_narrow: fill_narrow(c, &a->narrow); break;
     case OP_blinear: fill_blinear(c, &a->blinear); break;
+    case OP_matmul: fill_matmul(c, &a->matmul); break;
     case N_OPS: break;
     }
 }
@@ -340,6 +350,7 @@ static int blocked(qn_op op, qn_args *a, qn_dtype type)
     case OP_linear: a->linear.type = type; return a->linear.cols;
     case OP_qlinear: a->qlinear.type = type; return a->qlinear.cols;
     case OP_blinear: a->blinear.type = type; return a->blinear.cols;
+    case OP_matmul: a->matmul.type = type; return 0;
     case OP_store: a->store.type = type; return a->store.d_head;
     case OP_attend: a->attend.type = type; return a->attend.d_head;
     default: return 0;

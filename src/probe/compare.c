@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "kernel/shape.h"
 
 typedef struct trial {
     const qn_kernel *kernel;
@@ -44,7 +45,7 @@ static void run_lanes(qn_kernel_fn fn, const qn_args *a, int lanes)
 
 static void note(trial *t, const char *how)
 {
-    char text[96];
+    char text[QN_SHAPE_TEXT + 16];
     qn_case_print(t->c, text, sizeof text);
     snprintf(t->r->at, sizeof t->r->at, "%s, %s", text, how);
 }
@@ -156,6 +157,7 @@ static bool same_with_lanes(trial *t)
 
 static bool same_row_by_row(trial *t)
 {
+    if (!qn_case_has_rows(t->c)) return true;
     note(t, "row by row");
     qn_case_reset(t->c);
     for (int r = 0; r < t->c->args.n; r++) {

@@ -85,6 +85,32 @@ static void blinear_row(const qn_blinear *a, int r, double *y, double *bound)
     }
 }
 
+static double plain(const void *p, qn_dtype type, size_t i)
+{
+    if (type == DT_f32) return (double)((const float *)p)[i];
+    const u16 h = ((const u16 *)p)[i];
+    return (double)(type == DT_f16 ? qn_f16_f32(h) : qn_bf16_f32(h));
+}
+
+static void matmul(const qn_matmul *m, const float *was, double *y, double *bound)
+{
+    const size_t n = (size_t)m->n, cols = (size_t)m->cols, k = (size_t)m->k;
+    for (size_t at = 0; at < (size_t)m->batch * n * cols; at++) {
+        const size_t b = at / (n * cols), i = at / cols % n, j = at % cols;
+        double s = 0, mag = 0;
+        for (size_t p = 0; p < k; p++) {
+            const double t = plain(m->a, m->type, b * n * k + (m->ta ? p * n + i : i * k + p)) *
+                             plain(m->b, m->type, b * k * cols + (m->tb ? j * k + p : p * cols + j));
+            s += t;
+            mag += fabs(t);
+        }
+        const double bias = m->biased ? (double)m->bias[j] : 0, old = m->beta != 0 ? (double)m->beta * (double)was[at] : 0;
+        y[at] = (double)m->alpha * s + bias + old;
+        /* as blinear: one chain over all of k, and bf16 instructions flush what is tiny */
+        bound[at] = 4 * SUM_EPS * EPS * (fabs((double)m->alpha) * mag + fabs(bias) + fabs(old)) + (double)k * TINY;
+    }
+}
+
 static void norm_row(const float *x, const float *w, int d, double eps, double *y, double *bound)
 {
     double ss = 0;
@@ -211,6 +237,7 @@ bool qn_oracle(const qn_case *c, int operand, double *y, double *bound)
         for (size_t i = 0; i < values; i += (size_t)a->headnorm.d)
             norm_row(was + i, a->headnorm.w, a->headnorm.d, (double)a->headnorm.eps, y + i, bound + i);
         return true;
+    case OP_matmul: matmul(&a->matmul, was, y, bound); return true;
     case OP_rope: rope(c, operand, y, bound); return true;
     case OP_attend: attend(&a->attend, y, bound); return true;
     case OP_swiglu: glu(was, a->swiglu.up, values, false, y, bound); return true;

@@ -25,7 +25,7 @@ typedef struct qn_probe_result {
     double max_rel;     /* largest |y - y64| / |y64|, where y64 is at least a thousandth of the largest */
     double nmse;        /* worst case's sum (y - y64)^2 / sum y64^2 */
     double worst;       /* largest |y - y64| / bound: above 1 fails */
-    char at[160];       /* the case that was run last, or that failed: "n=7 rows=19 cols=768 q4_k huge" */
+    char at[224];       /* the case that was run last, or that failed: "n=7 rows=19 cols=768 q4_k huge" */
     char why[160];      /* empty when passed: "y[12] is 3.5, not 3.25 (bound 1e-05)", "SIGSEGV", "writes behind y" */
 } qn_probe_result;
 
