@@ -17,7 +17,7 @@ typedef struct qn_kernel {
     qn_isa isa;
     const char *variant;
     qn_kernel_fn fn;
-    const char *(*needs)(const qn_args *a); /* what it misses in these sizes, in few words; NULL: nothing. No function: takes all */
+    const char *(*needs)(const qn_args *a); /* what it misses in these sizes, in few words; or NULL. No function: takes all */
 } qn_kernel;
 
 extern const qn_kernel qn_kernels[];
