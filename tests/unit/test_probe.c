@@ -129,7 +129,7 @@ static void wrong_page(const void *args, qn_lane lane)
 
 static void check(qn_op op, qn_kernel_fn fn, const char *why)
 {
-    const qn_kernel planted = { "planted", op, DT_f32, ISA_base, "planted", fn };
+    const qn_kernel planted = { "planted", op, DT_f32, ISA_base, "planted", fn, NULL };
     const qn_probe_opts o = { .op = -1, .type = -1, .seed = 7, .timeout_s = fn == hangs ? 1 : 20 };
     qn_probe_result r;
     qn_err e;
@@ -217,7 +217,7 @@ static void test_filters(void **state)
 static void test_no_memory(void **state)
 {
     (void)state;
-    const qn_kernel k = { "planted", OP_add, DT_f32, ISA_base, "planted", qn_add_ref };
+    const qn_kernel k = { "planted", OP_add, DT_f32, ISA_base, "planted", qn_add_ref, NULL };
     const qn_probe_opts o = { .op = -1, .type = -1, .seed = 7 };
     int refused = 0;
     for (u64 n = 1; n < 64; n++) {
