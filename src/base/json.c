@@ -11,6 +11,8 @@ static void *json_alloc(void *ctx, size_t n) { (void)ctx; return qn_alloc(n, NUL
 static void *json_resize(void *ctx, void *p, size_t old, size_t n) { (void)ctx; (void)old; return qn_resize(p, n, NULL); }
 static void json_free(void *ctx, void *p) { (void)ctx; qn_free(p); }
 
+static const yyjson_alc alc = { .malloc = json_alloc, .realloc = json_resize, .free = json_free };
+
 /* Strings are skipped, nothing else is looked at: what is wrong otherwise is the parser's to say. */
 static bool deeper_than(const char *s, size_t n, int most)
 {
@@ -35,7 +37,6 @@ yyjson_doc *qn_json_parse(const char *text, size_t n, int depth, const char *wha
         qn_fail(e, QN_EFORMAT, "%s: JSON nested deeper than %d", name, most);
         return NULL;
     }
-    const yyjson_alc alc = { .malloc = json_alloc, .realloc = json_resize, .free = json_free };
     yyjson_read_err why;
     /* without YYJSON_READ_INSITU the text is copied and not written to */
     yyjson_doc *doc = yyjson_read_opts((char *)(uintptr_t)text, n, YYJSON_READ_BIGNUM_AS_RAW, &alc, &why);
@@ -55,4 +56,12 @@ yyjson_doc *qn_json_read(const char *path, size_t most, qn_err *e)
     yyjson_doc *doc = qn_json_parse(text, n, 0, path, e);
     qn_free(text);
     return doc;
+}
+
+char *qn_json_text(yyjson_val *v, size_t *n, qn_err *e)
+{
+    yyjson_write_err why;
+    char *text = yyjson_val_write_opts(v, YYJSON_WRITE_NOFLAG, &alc, n, &why);
+    if (!text) qn_fail(e, QN_ENOMEM, "no memory to write JSON: %s", why.msg);
+    return text;
 }

@@ -13,5 +13,7 @@
 /* what: names the text in messages, e.g. the file's path. depth 0: QN_JSON_DEPTH. */
 yyjson_doc *qn_json_parse(const char *text, size_t n, int depth, const char *what, qn_err *e);
 yyjson_doc *qn_json_read(const char *path, size_t most, qn_err *e);
+/* A value as text, NUL behind it; end with qn_free. */
+char *qn_json_text(yyjson_val *v, size_t *n, qn_err *e);
 
 #endif
