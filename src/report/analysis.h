@@ -1,6 +1,7 @@
-/* analysis.h - what a run's figures mean: phases, rows of steps, growth, disturbances, choices, advice. Its one idea: every figure
- * is computed once, here, from a qn_run; sections, renderers and the page only show it. Nothing is NaN or infinite: what is not
- * known is 0, and a flag beside it says so. Times are ns, rates are per second, shares are 0..1. */
+/* analysis.h - what a run's figures mean: phases, rows of steps, growth, disturbances, choices, advice. Its one idea:
+ * every figure is computed once, here, from a qn_run; sections, renderers and the page only show it. Nothing is NaN
+ * or infinite: what is not known is 0, and a flag beside it says so. Times are ns, rates are per second, shares are
+ * 0..1. */
 #ifndef QN_ANALYSIS_H
 #define QN_ANALYSIS_H
 
@@ -24,7 +25,7 @@ typedef struct qn_row {
     qn_phase phase;
     u64 expected, n;            /* launches asked for (0: not known), captured */
     u64 total_ns, min_ns, max_ns, wait_ns;
-    bool has_spread;            /* the log has samples; without them p50, p95, p99 are 0 (and min, where the log has only a peak) */
+    bool has_spread;            /* the log has samples; without them min, p50, p95, p99 are 0 */
     double avg_ns, p50_ns, p95_ns, p99_ns;
     double share, cumulative;   /* of the phase's time, in the order of the rows */
     double bytes, flops, gbs, gflops;
@@ -60,11 +61,17 @@ typedef struct qn_growth {
     char verdict[96];           /* "grows 0.44 ms per position", "flat" */
 } qn_growth;
 
-typedef struct qn_disturbed { u32 pass; u64 ns; double expected_ns, extra_ns; } qn_disturbed;
+typedef struct qn_disturbed {
+    u32 pass;                   /* index in run->passes */
+    u32 ordinal;                /* among the decode passes, from 1 */
+    u64 ns;
+    double expected_ns, extra_ns; /* of its steps where those are the steadier measure, else of the pass */
+} qn_disturbed;
 
 typedef struct qn_choice_group {
-    const char *op, *rows, *kernel, *reason, *rejected;
-    const char *role;           /* of the first step */
+    const char *op, *kernel, *reason, *rejected;
+    char rows[48];              /* "1", "2-8, 9+"; "all" for all three */
+    const char *role, *first_rows; /* of the first step */
     u32 steps;
 } qn_choice_group;
 
@@ -117,10 +124,12 @@ const qn_row *qn_analysis_rows(const qn_analysis *a, qn_phase phase, size_t *n);
 /* "blk.3.ffn_down" without its layer: "ffn_down". Points into role. */
 const char *qn_role_part(const char *role);
 bool qn_op_is_matmul(const char *op);
+/* The rows that a choice is for: "1", "2-8", "9+". */
+void qn_rows_parse(qn_str rows, i64 *lo, i64 *hi);
 
 /* Least squares over a fit's sums: false when there are too few positions. */
-typedef struct qn_line { double a, b, b_error, r2, x_lo, x_hi; } qn_line;
-bool qn_fit_line(const qn_fit *f, qn_line *out);
+typedef struct qn_trend { double a, b, b_error, r2, x_lo, x_hi; } qn_trend;
+bool qn_fit_line(const qn_fit *f, qn_trend *out);
 void qn_fit_merge(qn_fit *into, const qn_fit *from);
 
 #endif

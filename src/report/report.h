@@ -1,5 +1,5 @@
-/* report.h - runs in, a report out. A format is one row of formats.def and one function qn_format_<name>; a section of the default
- * report is one row of sections.def and one file. Neither knows where a run came from. */
+/* report.h - runs in, a report out. A format is one row of formats.def and one function qn_format_<name>; a section
+ * of the default report is one row of sections.def and one file. Neither knows where a run came from. */
 #ifndef QN_REPORT_H
 #define QN_REPORT_H
 
@@ -20,7 +20,7 @@ typedef struct qn_report_options {
     int top;                    /* rows of a table; 0: the format's own number; -1: all */
     int phase;                  /* qn_phase of the steps to show; -1: all */
     const char *sections;       /* names with commas between; NULL: all (csv: steps) */
-    int width;                  /* of the terminal, columns; 0: 100 */
+    int width;                  /* of the terminal, columns; 0: as wide as it needs */
     bool color;
     /* of --format metallic, as its analyser has them */
     int kernel_top;             /* 0: 50 */
