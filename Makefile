@@ -5,6 +5,7 @@
 #   make test              setup, then everything that must hold (tests/run_all.py)
 #   make unit T=test_buf   one unit test; without T all of them
 #   make fuzz T=fuzz_gguf S=600   one fuzz target for S seconds, with its corpus
+#   make CUDA=1            with kernels for NVIDIA GPUs inside (nvcc from PATH, CUDA_HOME, or fetched into .deps)
 #   make install           PREFIX and DESTDIR as usual
 # Every .c below src/ is part of the library, except cli/ which is the program. ISA flags belong to kernel/<isa>/ alone.
 
@@ -45,7 +46,14 @@ FLAGS_avx512 := -mavx2 -mfma -mf16c -mbmi2 -mavx512f -mavx512bw -mavx512vl -mavx
 FLAGS_avx512vnni = $(FLAGS_avx512) -mavx512vnni
 FLAGS_avx512bf16 = $(FLAGS_avx512vnni) -mavx512bf16
 
-LIB_DIRS := base trace format text kernel kernel/ref kernel/base $(ISA_$(ARCH):%=kernel/%) model engine probe report hub
+# The CUDA driver is opened at run time, so host code is always built; CUDA=1 only adds the kernels.
+CUDA_ARCH ?= 80 89 90a
+FATBINS   := $(patsubst src/kernel/cuda/%.cu,$(BUILD)/cuda/%.fatbin,$(wildcard src/kernel/cuda/*.cu))
+NVCC       = $(shell tools/find_nvcc.sh)
+NVCCFLAGS := -O3 -std=c++17 -Isrc --threads 2 $(foreach a,$(CUDA_ARCH),-gencode arch=compute_$(a),code=sm_$(a)) \
+             -gencode arch=compute_80,code=compute_80
+
+LIB_DIRS := base trace format text kernel kernel/ref kernel/base kernel/cuda $(ISA_$(ARCH):%=kernel/%) model engine probe report hub
 LIB_SRC  := $(foreach d,$(LIB_DIRS),$(wildcard src/$(d)/*.c))
 CLI_SRC  := $(wildcard src/cli/*.c)
 TEST_SRC := $(wildcard tests/unit/test_*.c)
@@ -74,6 +82,15 @@ $(BUILD)/obj/kernel/avx512/%.o: ISA_FLAGS := $(FLAGS_avx512)
 TILES := $(if $(filter asan tsan fuzz,$(MODE)),-fno-sanitize=all -O2)
 $(BUILD)/obj/kernel/avx512vnni/%.o: ISA_FLAGS := $(FLAGS_avx512vnni) $(TILES)
 $(BUILD)/obj/kernel/avx512bf16/%.o: ISA_FLAGS := $(FLAGS_avx512bf16) $(TILES)
+
+# The one object that differs with CUDA=1; a file that changes with the choice has it made anew.
+CUDA_CHOICE := $(if $(CUDA),kernels for $(CUDA_ARCH),none)
+$(shell mkdir -p $(BUILD)/cuda; [ "$$(cat $(BUILD)/cuda/choice 2>/dev/null)" = "$(CUDA_CHOICE)" ] || echo "$(CUDA_CHOICE)" > $(BUILD)/cuda/choice)
+$(BUILD)/cuda/%.fatbin: src/kernel/cuda/%.cu $(wildcard src/kernel/cuda/*.cuh) src/kernel/cuda/abi.h $(BUILD)/cuda/choice
+	@mkdir -p $(@D)
+	$(NVCC) $(NVCCFLAGS) -fatbin -o $@ $<
+$(BUILD)/obj/kernel/cuda/fatbin.o: ISA_FLAGS := $(if $(CUDA),-DQN_CUDA='"$(BUILD)/cuda"')
+$(BUILD)/obj/kernel/cuda/fatbin.o: $(BUILD)/cuda/choice $(if $(CUDA),$(FATBINS))
 
 $(BUILD)/obj/%.o: src/%.c Makefile
 	@mkdir -p $(@D)

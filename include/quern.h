@@ -71,9 +71,10 @@ typedef struct qn_options {
     bool no_repack; /* leave weights as they are mapped, where kernels would like another order of them better */
     qn_progress_fn progress; /* may be NULL */
     void *progress_user;
+    const char *device; /* "cpu", "cuda", "cuda:1"; NULL or "auto": CUDA if it works, else the CPU */
 } qn_options;
 
-#define QN_OPTIONS_DEFAULT { 0, QN_ISA_AUTO, QN_KV_F16, 0, 1, 0, false, false, NULL, NULL }
+#define QN_OPTIONS_DEFAULT { 0, QN_ISA_AUTO, QN_KV_F16, 0, 1, 0, false, false, NULL, NULL, NULL }
 
 /* ---- models ------------------------------------------------------------------------------------------------------- */
 
@@ -253,10 +254,14 @@ int qn_engine_n_steps(const qn_engine *en);
 void qn_engine_get_step(const qn_engine *en, int i, int rows, int ctx, qn_step_info *out);
 void qn_engine_profile_reset(qn_engine *en);
 
-typedef struct qn_memory { uint64_t weights, kv, scratch, resident, peak; } qn_memory; /* bytes; the last two of the process */
+typedef struct qn_memory { uint64_t weights, kv, scratch, resident, peak, device; } qn_memory; /* bytes; resident and peak: of the
+                                                         process; device: taken on a GPU, where weights, kv and scratch are then */
 void qn_engine_get_memory(const qn_engine *en, qn_memory *out);
 int qn_engine_threads(const qn_engine *en);
 const char *qn_engine_isa(const qn_engine *en);
+const char *qn_engine_device(const qn_engine *en); /* "cpu", "cuda:0 (NVIDIA H200)" */
+/* A sentence on the device: why "auto" came to the CPU, or what the device could not take as it is; NULL: nothing to say. */
+const char *qn_engine_device_note(const qn_engine *en);
 
 /* ---- files -------------------------------------------------------------------------------------------------------- */
 

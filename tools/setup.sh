@@ -4,6 +4,7 @@
 #   build       compiler, libraries, yyjson                      (make run, make test)
 #   testing     clang, cmocka, pytest in .venv                   (make test)
 #   yyjson      .deps/yyjson
+#   cuda        .deps/cuda: nvcc and what it needs, by pip, where the machine has none   (make CUDA=1)
 #   models      tokenizers and SmolLM2 for tests (fetch_tokenizers.sh); optional: tests that need them say when they are absent
 set -eu
 cd "$(dirname "$0")/.."
@@ -65,6 +66,19 @@ yyjson() {
     mkdir -p .deps/yyjson
     find "$work" -name 'yyjson.[ch]' -exec cp {} .deps/yyjson/ \;
     rm -rf "$work"
+}
+
+CUDA_VERSION='13.0.*'
+
+cuda() {
+    [ -x .deps/cuda/nvidia/cu13/bin/nvcc ] && return 0
+    have_pip || apt_install python3-pip
+    say "fetching nvcc"
+    mkdir -p .deps/cuda
+    python3 -m pip install -q --disable-pip-version-check --no-deps --target .deps/cuda "nvidia-cuda-nvcc==$CUDA_VERSION" \
+        "nvidia-cuda-crt==$CUDA_VERSION" "nvidia-cuda-runtime==$CUDA_VERSION" "nvidia-nvvm==$CUDA_VERSION" \
+        "nvidia-cuda-cccl==$CUDA_VERSION" >&2
+    chmod +x .deps/cuda/nvidia/cu13/bin/* .deps/cuda/nvidia/cu13/nvvm/bin/*
 }
 
 have_clang() { # with the sanitizers and libFuzzer

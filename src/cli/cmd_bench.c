@@ -15,6 +15,7 @@ typedef struct bench_args {
     int repeats, format, format_err;
     double delay;
     bool ceilings, no_repack;
+    const char *device;
 } bench_args;
 
 static const qn_opt tests[] = {
@@ -44,6 +45,7 @@ static const qn_opt settings[] = {
       "types of the KV cache (f16,f32,q8_0); f16 unless told", 0, 0 },
     { "no-repack", NULL, NULL, OPT_flag, QN_AT(bench_args, no_repack, bool), NULL, NULL,
       "leave the weights as they are mapped, though kernels want another order", 0, 0 },
+    { "device", NULL, NULL, OPT_text, QN_AT(bench_args, device, const char *), "DEVICE", "auto", QN_DEVICE_HELP, 0, 0 },
     { 0 },
 };
 
@@ -237,9 +239,11 @@ static bool run_test(bench *b, qn_bench_setup *s, const qn_bench_test *t, qn_err
 static bool run_setup(bench *b, const char *model, int t, int n_batch, int i, int kv, qn_err *e)
 {
     qn_bench_setup s = { .args = { .threads = b->threads.at[t], .isa = b->isas.at[i], .kv = kv, .n_ctx = b->n_ctx,
-                                   .n_batch = n_batch, .no_repack = b->a->no_repack },
+                                   .n_batch = n_batch, .no_repack = b->a->no_repack,
+                                   .device = b->a->device },
                          .kv = kv_names[kv], .ceilings = b->n_ceilings ? &b->ceilings[t * b->isas.n + i] : NULL };
     bool ok = qn_bench_open(b->c, model, &s, e);
+    if (ok && strcmp(qn_engine_device(s.engine), "cpu")) s.ceilings = NULL; /* they are the CPU's */
     for (int k = 0; ok && k < b->n_tests; k++) ok = run_test(b, &s, &b->tests[k], e);
     qn_bench_close(&s);
     return ok;

@@ -18,6 +18,7 @@ static const qn_opt options[] = {
     { "isa", NULL, NULL, OPT_choice, QN_AT(plan_args, engine.isa, int), QN_ISA_CHOICES, "auto",
       "highest instruction set the kernels may use", 0, 0 },
     { "kv", NULL, NULL, OPT_choice, QN_AT(plan_args, engine.kv, int), "f16|f32|q8_0", "f16", "type of the KV cache", 0, 0 },
+    { "device", NULL, NULL, OPT_text, QN_AT(plan_args, engine.device, const char *), "DEVICE", "auto", QN_DEVICE_HELP, 0, 0 },
     { "json", NULL, NULL, OPT_flag, QN_AT(plan_args, json, bool), NULL, NULL, "print one JSON object", 0, 0 },
     { 0 },
 };

@@ -134,8 +134,10 @@ void qn_bar_close(qn_bar *b);                                        /* wipes th
 typedef struct qn_engine_args {
     int threads, isa, kv, n_ctx, n_batch, n_seq; /* n_seq has no option here */
     bool no_repack;
+    const char *device;
 } qn_engine_args;
 extern const qn_opt qn_engine_opts[];
+#define QN_DEVICE_HELP "auto, cpu, cuda or cuda:N; auto: a GPU if it works, else the CPU"
 
 /* A model name as typed (file, folder, pulled name; NULL: the default one) to a path that is yours. */
 bool qn_cli_find_model(const qn_cli *c, const char *name, char **path, qn_err *e);

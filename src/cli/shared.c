@@ -23,6 +23,7 @@ const qn_opt qn_engine_opts[] = {
       "type of the KV cache", 0, 0 },
     { "no-repack", NULL, NULL, OPT_flag, QN_AT(qn_engine_args, no_repack, bool), NULL, NULL,
       "leave the weights as they are mapped, though kernels want another order", 0, 0 },
+    { "device", NULL, NULL, OPT_text, QN_AT(qn_engine_args, device, const char *), "DEVICE", "auto", QN_DEVICE_HELP, 0, 0 },
     { 0 },
 };
 
@@ -31,6 +32,17 @@ bool qn_cli_find_model(const qn_cli *c, const char *name, char **path, qn_err *e
     if (!qn_hub_find(name, path, e)) return false;
     qn_cli_debug(c, "model: %s", *path);
     return true;
+}
+
+/* A machine without GPU, or a build without kernels for one, is nothing to tell with every answer: -v does. */
+static void say_device(const qn_cli *c, const qn_engine *en)
+{
+    const char *note = qn_engine_device_note(en);
+    if (!note) return;
+    const bool expected = strstr(note, "no CUDA") != NULL;
+    if (expected) qn_cli_debug(c, "device: %s; the CPU runs", note);
+    else if (!strcmp(qn_engine_device(en), "cpu")) qn_cli_note(c, "device: %s; the CPU runs", note);
+    else qn_cli_note(c, "device: %s", note);
 }
 
 static bool open_engine(const qn_cli *c, const qn_engine_args *a, bool profile, qn_model *m, qn_engine **en, qn_err *e)
@@ -46,13 +58,15 @@ static bool open_engine(const qn_cli *c, const qn_engine_args *a, bool profile, 
     o.n_seq = a->n_seq;
     o.profile = profile;
     o.no_repack = a->no_repack;
+    o.device = a->device;
     o.progress = qn_bar_show;
     o.progress_user = &bar;
     *en = qn_engine_open(m, &o, e);
     qn_bar_close(&bar);
     if (!*en) return false;
     qn_interrupt_arm(*en);
-    qn_cli_debug(c, "engine: %d threads, %s", qn_engine_threads(*en), qn_engine_isa(*en));
+    qn_cli_debug(c, "engine: %s, %d threads, %s", qn_engine_device(*en), qn_engine_threads(*en), qn_engine_isa(*en));
+    say_device(c, *en);
     if (qn_interrupted()) return qn_fail(e, QN_ECANCELLED, "interrupted");
     return true;
 }

@@ -4,7 +4,7 @@
 #include "base/file.h"
 #include "engine/engine.h"
 
-typedef struct pass { qn_engine *en; int n, n_ask; bool done; } pass;
+typedef struct pass { qn_engine *en; int n, n_ask; bool done; } pass; /* done: not cancelled */
 
 static int queued(const qn_session *s) { return s ? s->n_tokens - s->n_done : 0; }
 
@@ -72,7 +72,12 @@ bool qn_engine_step(qn_engine *en, size_t *left, qn_err *e)
     if (left) *left = 0;
     gather(en, &p);
     if (p.n == 0) return true;
-    if (!qn_guard_bus(run, &p, en->m->src->path, e)) return false;
+    if (en->cuda) { /* a pass there takes milliseconds: it is stopped between two */
+        p.done = !atomic_load(&en->cancel);
+        if (p.done && !qn_cuda_run(en->cuda, p.n, p.n_ask, en->profile, e)) return false;
+    } else if (!qn_guard_bus(run, &p, en->m->src->path, e)) {
+        return false;
+    }
     if (!p.done) {
         atomic_store(&en->cancel, 0); /* heard: the next pass may run */
         return qn_fail(e, QN_ECANCELLED, "stopped");
@@ -84,7 +89,7 @@ bool qn_engine_step(qn_engine *en, size_t *left, qn_err *e)
 static bool eval_pass(qn_session *s, qn_logits_fn each, void *user, qn_err *e)
 {
     const int pos = s->n_done;
-    if (!qn_engine_step(s->en, NULL, e)) return false;
+    if (!qn_engine_step(s->en, NULL, e) || !qn_device_fetch(s->en, e)) return false;
     for (int i = 0; each && s->ask >= 0 && i < s->n_rows; i++)
         if (!each(user, pos + i, s->en->b.logits + (size_t)(s->ask + i) * (size_t)s->en->m->n_vocab))
             return qn_fail(e, QN_ECANCELLED, "stopped");

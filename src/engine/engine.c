@@ -84,7 +84,7 @@ static bool check_memory(const qn_engine *en, u64 scratch, size_t row_bytes, con
     for (int g = 0; g < N_GROUPS; g++)
         kv += (u64)layers[g] * 2 * QN_PAGE * row_bytes * (u64)pages_per_session(en, g) * (u64)en->n_seq;
     const u64 have = qn_mem_available();
-    if (have == 0 || kv + scratch <= have) return true;
+    if (en->cuda || have == 0 || kv + scratch <= have) return true; /* on a device: looked at there */
     return qn_fail(e, QN_ENOMEM, "not enough memory for a context of %d tokens: need %llu bytes (KV %llu, scratch %llu), "
                    "have %llu; lower -c or use --kv q8_0", en->n_ctx, (unsigned long long)(kv + scratch), (unsigned long long)kv,
                    (unsigned long long)scratch, (unsigned long long)have);
@@ -116,11 +116,14 @@ static bool take_memory(qn_engine *en, int kv, qn_err *e)
     for (int i = 0; i < m->n_layer; i++) layers[m->layers[i].sliding]++;
     if (!take_scratch(en, layers, row_bytes, e)) return false;
     for (int g = 0; g < N_GROUPS; g++) {
-        if (!qn_cache_open(&en->kv[g], layers[g], pages_per_session(en, g) * en->n_seq, row_bytes, e)) return false;
+        const qn_remote remote = { .copy = qn_device_pages.copy, .user = en->cuda };
+        if (!qn_cache_open(&en->kv[g], layers[g], pages_per_session(en, g) * en->n_seq, row_bytes, en->cuda ? &remote : NULL, e))
+            return false;
         memset(en->tables[g], 0xFF, (size_t)en->n_seq * (size_t)en->n_table * sizeof(i32));
         en->b.rows[g] = (qn_rows){ .pos = en->b.pos, .first = en->firsts, .pages = en->tables[g] };
         en->b.page_stride[g] = en->kv[g].page_bytes;
     }
+    if (en->cuda && !qn_device_reserve(en, e)) return false;
     en->b.kv_type = type;
     for (int i = 0, at[N_GROUPS] = { 0 }; i < m->n_layer; i++) {
         const int g = m->layers[i].sliding;
@@ -136,6 +139,7 @@ static bool start(qn_engine *en, const qn_options *o, qn_err *e)
     if (!en->pool) return false;
     en->plan.isa = o->isa ? (qn_isa)o->isa : qn_cpu_isa();
     if (!qn_decoder_plan(en->m, &en->b, &en->plan, e)) return false;
+    if (en->cuda) return qn_device_load(en, o, e);
     if (o->no_repack) return qn_warm(en->m->src, o->progress, o->progress_user, e);
     const qn_repack r = { .plan = &en->plan, .pool = en->pool, .b = &en->b, .path = en->m->src->path, .progress = o->progress,
                           .user = o->progress_user };
@@ -143,23 +147,40 @@ static bool start(qn_engine *en, const qn_options *o, qn_err *e)
     return en->packed.bytes || qn_warm(en->m->src, o->progress, o->progress_user, e);
 }
 
-qn_engine *qn_engine_open(const qn_model *m, const qn_options *o, qn_err *e)
+/* ordinal -1: the CPU */
+static qn_engine *open_on(const qn_model *m, const qn_options *o, int ordinal, qn_err *e)
 {
     qn_engine *en = qn_new(sizeof *en, e);
     if (!en) return NULL;
     en->m = m;
+    snprintf(en->device, sizeof en->device, "cpu");
     if (check_options(en, o, e)) {
         set_sizes(en, o);
-        if (take_memory(en, o->kv, e) && start(en, o, e)) return en;
+        if (ordinal >= 0) en->cuda = qn_cuda_open(ordinal, e);
+        if ((ordinal < 0 || en->cuda) && take_memory(en, o->kv, e) && start(en, o, e)) return en;
     }
     qn_engine_close(en);
     return NULL;
+}
+
+qn_engine *qn_engine_open(const qn_model *m, const qn_options *o, qn_err *e)
+{
+    qn_where where;
+    if (!qn_where_parse(o->device, &where, e)) return NULL;
+    qn_engine *en = where.cuda ? open_on(m, o, where.ordinal, e) : NULL;
+    if (en || where.must || (where.cuda && e->code == QN_ECANCELLED)) return en;
+    const qn_err why = *e;
+    *e = (qn_err){ 0 };
+    en = open_on(m, o, -1, e);
+    if (en && where.cuda) snprintf(en->note, sizeof en->note, "%s", why.msg);
+    return en;
 }
 
 void qn_engine_close(qn_engine *en)
 {
     if (!en) return;
     qn_pool_close(en->pool);
+    qn_cuda_close(en->cuda); /* before the plan and the scratch: it borrows both */
     qn_plan_close(&en->plan);
     qn_packed_close(&en->packed);
     for (int g = 0; g < N_GROUPS; g++) qn_cache_close(&en->kv[g]);
@@ -171,6 +192,8 @@ void qn_engine_close(qn_engine *en)
 void qn_engine_cancel(qn_engine *en) { atomic_store(&en->cancel, 1); }
 int qn_engine_threads(const qn_engine *en) { return qn_pool_n(en->pool); }
 const char *qn_engine_isa(const qn_engine *en) { return qn_isa_name(en->plan.isa); }
+const char *qn_engine_device(const qn_engine *en) { return en->device; }
+const char *qn_engine_device_note(const qn_engine *en) { return en->note[0] ? en->note : NULL; }
 int qn_engine_n_steps(const qn_engine *en) { return en->plan.n; }
 
 void qn_engine_get_step(const qn_engine *en, int i, int rows, int ctx, qn_step_info *out)
@@ -182,9 +205,9 @@ void qn_engine_get_step(const qn_engine *en, int i, int rows, int ctx, qn_step_i
     *out = (qn_step_info){ .op = qn_ops[s->op].name, .role = s->role, .layer = s->layer, .bytes = c.bytes, .flops = c.flops,
                            .calls = s->calls, .ns = s->ns };
     for (int b = 0; b < N_BUCKETS; b++) {
-        out->kernel[b] = s->choice[b].kernel->name;
-        out->reason[b] = s->choice[b].reason;
-        out->rejected[b] = s->choice[b].rejected;
+        out->kernel[b] = en->cuda ? qn_cuda_kernel(en->cuda, i, b) : s->choice[b].kernel->name;
+        out->reason[b] = en->cuda ? qn_cuda_reason(en->cuda, i, b) : s->choice[b].reason;
+        out->rejected[b] = en->cuda ? "" : s->choice[b].rejected;
     }
 }
 
@@ -197,5 +220,6 @@ void qn_engine_get_memory(const qn_engine *en, qn_memory *out)
 {
     *out = (qn_memory){ .kv = en->kv[0].bytes + en->kv[1].bytes, .scratch = en->scratch_bytes };
     for (size_t i = 0; i < en->m->src->n_tensors; i++) out->weights += en->m->src->tensors[i].bytes;
+    if (en->cuda) out->device = qn_cuda_taken(en->cuda);
     qn_mem_process(&out->resident, &out->peak);
 }

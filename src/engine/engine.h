@@ -4,6 +4,7 @@
 #define QN_ENGINE_H
 
 #include "engine/kvcache.h"
+#include "kernel/cuda/cuda.h"
 #include "model/decoder.h"
 #include "model/repack.h"
 
@@ -24,6 +25,9 @@ struct qn_engine {
     qn_session **sessions;    /* [n_seq] by slot; NULL: free */
     int turn;                 /* slot whose prompt goes first in the next pass */
     bool profile;
+    qn_cuda *cuda;            /* NULL: the plan runs on the CPU */
+    char device[128];         /* "cuda:0 (NVIDIA H200)" */
+    char note[240];           /* on the device; "": nothing to say */
     atomic_int cancel;
 };
 
@@ -38,6 +42,15 @@ struct qn_session {
     int n_rows, ask;          /* in the pass that runs: its rows, and the first of its logits rows (-1: none) */
     const float *logits;      /* of the newest token; NULL: not computed */
 };
+
+/* device.c: "cuda:1" to what to try. device.c is also what opening an engine on a device does besides. */
+typedef struct qn_where { bool cuda, must; int ordinal; } qn_where; /* must: no way back to the CPU */
+bool qn_where_parse(const char *text, qn_where *out, qn_err *e);
+bool qn_device_reserve(qn_engine *en, qn_err *e);                   /* memory for KV and scratch; tells the caches */
+bool qn_device_load(qn_engine *en, const qn_options *o, qn_err *e); /* weights */
+extern const qn_remote qn_device_pages;                             /* how pages there are copied; user is the qn_cuda */
+/* Logits of the newest pass are in b.logits: on a device they stay there until somebody wants them. */
+bool qn_device_fetch(qn_engine *en, qn_err *e);
 
 /* timeline.c: the part of a session that is about pages */
 void qn_timeline_truncate(qn_session *s, int n);   /* forget what is behind the first n tokens */

@@ -115,6 +115,7 @@ static bool run_tokens(job *j, qn_err *e)
     qn_result *out = j->out;
     while (out->n_new < j->most) {
         float logprob;
+        if (!qn_device_fetch(s->en, e)) return false;
         const i32 id = qn_sampler_draw(&j->sampler, s->logits, &j->r->sampling, s->tokens, (size_t)s->n_tokens,
                                        (u64)out->n_new, &logprob);
         if (out->n_new == 0) out->first_ns = qn_now_ns() - j->begin;

@@ -114,16 +114,20 @@ int qn_cache_own(qn_cache *kv, int page)
         return page;
     }
     const int mine = qn_cache_take(kv);
-    memcpy(kv->memory + (size_t)mine * kv->page_bytes, kv->memory + (size_t)page * kv->page_bytes, kv->page_bytes);
+    u8 *to = kv->memory + (size_t)mine * kv->page_bytes;
+    const u8 *from = kv->memory + (size_t)page * kv->page_bytes;
+    if (kv->remote.copy) kv->remote.copy(kv->remote.user, to, from, kv->page_bytes);
+    else memcpy(to, from, kv->page_bytes);
     qn_cache_drop(kv, page);
     return mine;
 }
 
 /* ---- life */
 
-bool qn_cache_open(qn_cache *kv, int n_layers, int n_pages, size_t row_bytes, qn_err *e)
+bool qn_cache_open(qn_cache *kv, int n_layers, int n_pages, size_t row_bytes, const qn_remote *remote, qn_err *e)
 {
     *kv = (qn_cache){ .n_layers = n_layers, .n_pages = n_pages, .oldest = -1, .newest = -1, .n_buckets = 16 };
+    if (remote) kv->remote = *remote;
     if (n_layers == 0) return true;
     while (kv->n_buckets < n_pages) kv->n_buckets *= 2;
     kv->layer_bytes = 2 * QN_PAGE * row_bytes;
@@ -132,8 +136,8 @@ bool qn_cache_open(qn_cache *kv, int n_layers, int n_pages, size_t row_bytes, qn
         return qn_fail(e, QN_ENOMEM, "a KV cache of %d pages of %zu bytes is too large", n_pages, kv->page_bytes);
     kv->pages = qn_new_array((size_t)n_pages, sizeof *kv->pages, e);
     kv->buckets = kv->pages ? qn_new_array((size_t)kv->n_buckets, sizeof *kv->buckets, e) : NULL;
-    kv->memory = kv->buckets ? qn_pages_new(kv->bytes, e) : NULL;
-    if (!kv->memory) return false;
+    if (!kv->buckets) return false;
+    if (!remote && !(kv->memory = qn_pages_new(kv->bytes, e))) return false;
     memset(kv->buckets, 0xFF, (size_t)kv->n_buckets * sizeof *kv->buckets);
     for (int p = 0; p < n_pages; p++) append_page(kv, p);
     return true;
@@ -141,7 +145,7 @@ bool qn_cache_open(qn_cache *kv, int n_layers, int n_pages, size_t row_bytes, qn
 
 void qn_cache_close(qn_cache *kv)
 {
-    if (kv->memory) qn_pages_free(kv->memory, kv->bytes);
+    if (kv->memory && !kv->remote.copy) qn_pages_free(kv->memory, kv->bytes);
     qn_free(kv->buckets);
     qn_free(kv->pages);
     *kv = (qn_cache){ 0 };

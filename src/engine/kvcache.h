@@ -17,16 +17,21 @@ typedef struct qn_page {
     i32 tokens[QN_PAGE];      /* what it holds, once published */
 } qn_page;
 
+/* Pages that lie elsewhere, on a device: the cache keeps their books and never touches them. */
+typedef struct qn_remote { void (*copy)(void *user, u8 *to, const u8 *from, size_t bytes); void *user; } qn_remote;
+
 typedef struct qn_cache {
     int n_layers, n_pages;    /* layers of this group; 0 layers: the group is empty */
-    u8 *memory;
+    u8 *memory;               /* remote: an address of the device, set by who has it */
+    qn_remote remote;         /* copy NULL: memory is here */
     size_t bytes, layer_bytes, page_bytes; /* all; one layer's part of a page; a page */
     qn_page *pages;
     int *buckets, n_buckets;  /* power of two */
     int oldest, newest;       /* ends of the list of unused pages */
 } qn_cache;
 
-bool qn_cache_open(qn_cache *kv, int n_layers, int n_pages, size_t row_bytes, qn_err *e);
+/* remote: NULL takes memory here. */
+bool qn_cache_open(qn_cache *kv, int n_layers, int n_pages, size_t row_bytes, const qn_remote *remote, qn_err *e);
 void qn_cache_close(qn_cache *kv);
 
 /* An unused page, the oldest; it loses its content. Never fails: the engine has as many pages as its sessions may hold. */

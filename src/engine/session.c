@@ -39,7 +39,14 @@ void qn_session_close(qn_session *s)
 
 int qn_session_pos(const qn_session *s) { return s->n_done; }
 int qn_session_n_ctx(const qn_session *s) { return s->en->n_ctx; }
-const float *qn_session_logits(const qn_session *s) { return s->logits; }
+
+/* A device that was lost since gives none; the next pass says so. */
+const float *qn_session_logits(const qn_session *s)
+{
+    qn_err ignored = { 0 };
+    return s->logits && qn_device_fetch(s->en, &ignored) ? s->logits : NULL;
+}
+
 void qn_session_rewind(qn_session *s, int n) { qn_timeline_truncate(s, qn_maxi(n, 0)); }
 
 static bool check_ids(const qn_session *s, const i32 *ids, size_t n, qn_err *e)

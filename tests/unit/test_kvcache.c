@@ -18,7 +18,7 @@ static int open_cache(void **state)
 {
     static qn_cache kv;
     qn_err e;
-    assert_true(qn_cache_open(&kv, 2, 4, 64, &e));
+    assert_true(qn_cache_open(&kv, 2, 4, 64, NULL, &e));
     *state = &kv;
     return 0;
 }

@@ -1,0 +1,154 @@
+/* cuda.c - the door to the device: opening it, its memory, the way of a pass (books up, steps, logits down when asked for). */
+#include "kernel/cuda/cuda.h"
+
+#include <string.h>
+
+#include "kernel/cuda/fatbin.h"
+#include "kernel/cuda/program.h"
+#include "kernel/cuda/weights.h"
+
+#define LIBRARY "libcuda.so.1"
+#define SLACK ((u64)64 << 20) /* what the driver itself takes on top: its context grows with kernels and graphs */
+
+static void fill_info(const qn_gpu *g, qn_cuda_info *out)
+{
+    *out = (qn_cuda_info){ .ordinal = g->ordinal, .major = g->major, .minor = g->minor, .n_sm = g->n_sm, .driver = g->version,
+                           .memory = g->memory };
+    memcpy(out->name, g->name, sizeof out->name);
+}
+
+bool qn_cuda_look(int ordinal, qn_cuda_info *out, qn_err *e)
+{
+    qn_gpu g = { 0 };
+    bool good = qn_driver_open(&g.d, LIBRARY, e) && qn_gpu_open(&g, ordinal, false, e);
+    if (good) {
+        fill_info(&g, out);
+        good = qn_gpu_free_bytes(&g, &out->free, e);
+    }
+    qn_gpu_close(&g);
+    return good;
+}
+
+qn_cuda *qn_cuda_open(int ordinal, qn_err *e)
+{
+    if (qn_n_fatbins == 0) {
+        qn_fail(e, QN_EUNSUPPORTED, "this build holds no CUDA kernels; `make CUDA=1` makes one that does");
+        return NULL;
+    }
+    qn_cuda *c = qn_new(sizeof *c, e);
+    if (c && qn_driver_open(&c->gpu.d, LIBRARY, e) && qn_gpu_open(&c->gpu, ordinal, true, e)) return c;
+    qn_cuda_close(c);
+    return NULL;
+}
+
+void qn_cuda_close(qn_cuda *c)
+{
+    if (!c) return;
+    qn_err ignored;
+    if (c->gpu.retained && qn_gpu_enter(&c->gpu, &ignored)) {
+        qn_program_close(c);
+        if (c->pinned) c->gpu.d.host_unpin((void *)(uintptr_t)c->need.logits);
+    }
+    qn_free(c->shadow);
+    qn_gpu_close(&c->gpu);
+    qn_free(c);
+}
+
+u64 qn_cuda_weight_bytes(qn_dtype type, u64 rows, u64 cols)
+{
+    const qn_wmat w = qn_wmat_of(type, 1, (int)cols);
+    return rows * w.row_bytes + 256;
+}
+
+static bool check_memory(qn_cuda *c, qn_err *e)
+{
+    const qn_cuda_need *n = &c->need;
+    const u64 kv = (u64)n->kv_bytes[0] + n->kv_bytes[1], all = n->weights + kv + n->scratch_bytes + SLACK;
+    u64 have = 0;
+    if (!qn_gpu_free_bytes(&c->gpu, &have, e)) return false;
+    if (all <= have) return true;
+    return qn_fail(e, QN_ENOMEM, "not enough memory on cuda:%d: need %llu bytes (weights %llu, KV %llu, scratch %llu), %llu are "
+                   "free; lower -c or use --device cpu", c->gpu.ordinal, (unsigned long long)all, (unsigned long long)n->weights,
+                   (unsigned long long)kv, (unsigned long long)n->scratch_bytes, (unsigned long long)have);
+}
+
+bool qn_cuda_reserve(qn_cuda *c, const qn_cuda_need *need, u8 *kv[2], qn_err *e)
+{
+    const qn_driver *d = &c->gpu.d;
+    c->need = *need;
+    if (!check_memory(c, e) || !qn_gpu_take(&c->gpu, "scratch", need->scratch_bytes, &c->scratch, e)) return false;
+    for (int g = 0; g < 2; g++) {
+        if (need->kv_bytes[g] && !qn_gpu_take(&c->gpu, "the KV cache", need->kv_bytes[g], &c->kv[g], e)) return false;
+        kv[g] = (u8 *)(uintptr_t)c->kv[g];
+    }
+    const u8 *end = need->scratch + need->scratch_bytes;
+    c->shadow = qn_new((size_t)(end - need->tables), e);
+    if (!c->shadow) return false;
+    /* without it copies take a detour through the driver's own pinned memory: slower, not wrong */
+    c->pinned = d->host_pin((void *)(uintptr_t)need->logits, (size_t)(end - need->logits), 0) == 0;
+    return qn_driver_ok(d, d->fill(c->scratch, 0, need->scratch_bytes, c->gpu.stream), "clearing memory", e) &&
+           qn_gpu_wait(&c->gpu, e);
+}
+
+bool qn_cuda_load_plan(qn_cuda *c, const qn_cuda_load *l, qn_err *e)
+{
+    c->plan = l->plan;
+    return qn_gpu_enter(&c->gpu, e) && qn_upload(c, l, e) && qn_program_make(c, e);
+}
+
+/* ---- a pass */
+
+static u64 twin(const qn_cuda *c, const u8 *host) { return c->scratch + (u64)(host - c->need.scratch); }
+
+static bool copy_books(qn_cuda *c, qn_err *e)
+{
+    const qn_driver *d = &c->gpu.d;
+    const qn_cuda_need *n = &c->need;
+    const size_t bytes = (size_t)(n->scratch + n->scratch_bytes - n->tables);
+    if (!qn_driver_ok(d, d->copy_up(twin(c, n->rows), n->rows, (size_t)(n->tables - n->rows), c->gpu.stream), "copying rows", e))
+        return false;
+    if (!memcmp(c->shadow, n->tables, bytes)) return true;
+    memcpy(c->shadow, n->tables, bytes);
+    return qn_driver_ok(d, d->copy_up(twin(c, n->tables), n->tables, bytes, c->gpu.stream), "copying page tables", e);
+}
+
+bool qn_cuda_run(qn_cuda *c, int n, int n_logits, bool timed, qn_err *e)
+{
+    c->n_fresh = 0;
+    if (!qn_gpu_enter(&c->gpu, e) || !copy_books(c, e) || !qn_program_run(c, n, n_logits, timed, e)) return false;
+    if (!qn_gpu_wait(&c->gpu, e)) return false;
+    c->n_fresh = n_logits;
+    return true;
+}
+
+bool qn_cuda_fetch(qn_cuda *c, qn_err *e)
+{
+    const qn_driver *d = &c->gpu.d;
+    const size_t bytes = (size_t)c->n_fresh * (size_t)c->need.n_vocab * sizeof(float);
+    if (c->n_fresh == 0) return true;
+    c->n_fresh = 0;
+    void *to = (void *)(uintptr_t)c->need.logits; /* the engine's own buffer: const for everybody else here */
+    return qn_gpu_enter(&c->gpu, e) &&
+           qn_driver_ok(d, d->copy_down(to, twin(c, c->need.logits), bytes, c->gpu.stream), "fetching logits", e) &&
+           qn_gpu_wait(&c->gpu, e);
+}
+
+bool qn_cuda_copy(qn_cuda *c, u8 *to, const u8 *from, size_t bytes, qn_err *e)
+{
+    return qn_gpu_enter(&c->gpu, e) &&
+           qn_driver_ok(&c->gpu.d, c->gpu.d.copy_within((u64)(uintptr_t)to, (u64)(uintptr_t)from, bytes, c->gpu.stream),
+                        "copying a page", e);
+}
+
+/* ---- what it is */
+
+void qn_cuda_get_info(const qn_cuda *c, qn_cuda_info *out) { fill_info(&c->gpu, out); }
+u64 qn_cuda_taken(const qn_cuda *c) { return c->gpu.taken; }
+int qn_cuda_decoded(const qn_cuda *c) { return c->n_decoded; }
+const char *qn_cuda_kernel(const qn_cuda *c, int step, int bucket) { return c->steps[step].kernel[bucket]; }
+
+const char *qn_cuda_reason(const qn_cuda *c, int step, int bucket)
+{
+    (void)bucket;
+    return c->steps[step].reason;
+}

@@ -1,0 +1,63 @@
+/* cuda.h - a plan on a CUDA device: what an engine needs to know of it. The engine keeps its books (tokens, positions, page
+ * tables) in host memory as always; buffers and pages live on the device at the same offsets, and a pass copies the books up,
+ * runs the plan's steps and leaves the logits there until somebody asks for them. */
+#ifndef QN_CUDA_H
+#define QN_CUDA_H
+
+#include "kernel/plan.h"
+
+typedef struct qn_cuda qn_cuda;
+
+typedef struct qn_cuda_info {
+    char name[96];
+    int ordinal, major, minor, n_sm, driver; /* driver: 13000 is CUDA 13.0 */
+    u64 memory, free;                        /* bytes */
+} qn_cuda_info;
+
+/* Looks at a device and loads nothing: for `quern doctor`. */
+bool qn_cuda_look(int ordinal, qn_cuda_info *out, qn_err *e);
+
+/* Opens a device with this build's kernels; says in one sentence why not: no kernels in the build, no driver, no device. */
+qn_cuda *qn_cuda_open(int ordinal, qn_err *e);
+void qn_cuda_close(qn_cuda *c);
+
+/* Bytes that a matrix of a stored type takes on the device. */
+u64 qn_cuda_weight_bytes(qn_dtype type, u64 rows, u64 cols);
+
+typedef struct qn_cuda_need {
+    const u8 *scratch;        /* host scratch; the device has a twin of it */
+    size_t scratch_bytes;
+    const u8 *logits, *rows, *tables; /* inside it, in this order up to its end: results; filled for each pass; changed seldom */
+    int n_vocab, n_ctx;
+    u64 weights;              /* bytes on the device, at most */
+    size_t kv_bytes[2];       /* by layer group */
+} qn_cuda_need;
+
+/* Takes all memory but that of the weights, once all of it was seen to fit. `need` is copied. kv[g]: device addresses. */
+bool qn_cuda_reserve(qn_cuda *c, const qn_cuda_need *need, u8 *kv[2], qn_err *e);
+
+typedef struct qn_cuda_load {
+    qn_plan *plan;            /* borrowed until close; its steps' times are filled when a pass is timed */
+    qn_pool *pool;
+    const char *path;         /* of the model, for messages */
+    qn_progress_fn progress;  /* may be NULL */
+    void *user;
+} qn_cuda_load;
+
+/* Brings the weights up and turns the plan into launches. */
+bool qn_cuda_load_plan(qn_cuda *c, const qn_cuda_load *l, qn_err *e);
+
+/* Runs the plan on n rows, n_logits of which ask for logits. */
+bool qn_cuda_run(qn_cuda *c, int n, int n_logits, bool timed, qn_err *e);
+/* Brings the logits of the newest pass into the host's buffer, once. */
+bool qn_cuda_fetch(qn_cuda *c, qn_err *e);
+/* Copies bytes from one page to another. */
+bool qn_cuda_copy(qn_cuda *c, u8 *to, const u8 *from, size_t bytes, qn_err *e);
+
+void qn_cuda_get_info(const qn_cuda *c, qn_cuda_info *out);
+u64 qn_cuda_taken(const qn_cuda *c);                          /* device bytes in use by this engine */
+int qn_cuda_decoded(const qn_cuda *c);                        /* matrices that had to become f16 */
+const char *qn_cuda_kernel(const qn_cuda *c, int step, int bucket); /* "linear_q4_cuda_r8" */
+const char *qn_cuda_reason(const qn_cuda *c, int step, int bucket);
+
+#endif

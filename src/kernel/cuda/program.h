@@ -1,0 +1,54 @@
+/* program.h - the inside of a plan on the device. upload.c fills the table of what lies where; program.c makes the launches and
+ * runs them; cuda.c is the door. */
+#ifndef QN_CUDA_PROGRAM_H
+#define QN_CUDA_PROGRAM_H
+
+#include "kernel/cuda/abi.h"
+#include "kernel/cuda/cuda.h"
+#include "kernel/cuda/gpu.h"
+
+/* Something of the model that lies on the device: a matrix, or floats (norm, bias, angles: rows 0). */
+typedef struct qn_placed {
+    const void *host;
+    qn_dtype type;
+    qn_wmat w;              /* for floats only w.at and w.cols */
+} qn_placed;
+
+typedef union qn_cargs {
+    qn_cembed embed; qn_cnorm norm; qn_clinear linear; qn_crope rope; qn_cstore store; qn_cattend attend; qn_cadd add;
+    qn_cglu glu; qn_cpick pick;
+} qn_cargs;
+
+typedef struct qn_cstep { qn_cargs args; const char *kernel[N_BUCKETS], *reason; } qn_cstep;
+
+#define QN_GRAPHS 64 /* passes of up to so many rows are kept as graphs, if all rows ask or none */
+
+struct qn_cuda {
+    qn_gpu gpu;
+    qn_cuda_need need;
+    u64 scratch, kv[2];     /* device addresses */
+    u8 *shadow;             /* [tables] as they are on the device */
+    bool pinned;            /* logits, rows and tables of the host can be copied without a detour */
+    qn_plan *plan;
+    qn_cstep *steps;        /* [plan->n] */
+    qn_placed *placed;
+    int n_placed, n_decoded;
+    const float *angle_freq[4]; /* whose angles lie at angle_at */
+    u64 angle_at[4];
+    int n_angles;
+    void *graphs[QN_GRAPHS + 1]; /* by rows */
+    void **events;          /* [plan->n + 1] for timed passes; NULL until the first */
+    qn_arena arena;         /* names */
+    int n_fresh;            /* rows of logits that are on the device only */
+};
+
+/* upload.c: places everything the plan's steps point to. find: where a host pointer's twin is; NULL: nowhere. */
+bool qn_upload(qn_cuda *c, const qn_cuda_load *l, qn_err *e);
+const qn_placed *qn_placed_find(const qn_cuda *c, const void *host);
+
+/* program.c */
+bool qn_program_make(qn_cuda *c, qn_err *e);
+bool qn_program_run(qn_cuda *c, int n, int n_logits, bool timed, qn_err *e);
+void qn_program_close(qn_cuda *c);
+
+#endif
