@@ -89,6 +89,7 @@ $(shell mkdir -p $(BUILD)/cuda; [ "$$(cat $(BUILD)/cuda/choice 2>/dev/null)" = "
 $(BUILD)/cuda/%.fatbin: src/kernel/cuda/%.cu $(wildcard src/kernel/cuda/*.cuh) src/kernel/cuda/abi.h $(BUILD)/cuda/choice
 	@mkdir -p $(@D)
 	$(NVCC) $(NVCCFLAGS) -fatbin -o $@ $<
+fatbins: $(FATBINS)
 $(BUILD)/obj/kernel/cuda/fatbin.o: ISA_FLAGS := $(if $(CUDA),-DQN_CUDA='"$(BUILD)/cuda"')
 $(BUILD)/obj/kernel/cuda/fatbin.o: $(BUILD)/cuda/choice $(if $(CUDA),$(FATBINS))
 
@@ -191,5 +192,5 @@ clean:
 	rm -rf build
 
 -include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(TESTS:=.d)
-.PHONY: all install examples unit unit-build fuzz replay-build setup run test clean
+.PHONY: all fatbins install examples unit unit-build fuzz replay-build setup run test clean
 .SECONDARY:

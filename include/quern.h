@@ -254,8 +254,8 @@ int qn_engine_n_steps(const qn_engine *en);
 void qn_engine_get_step(const qn_engine *en, int i, int rows, int ctx, qn_step_info *out);
 void qn_engine_profile_reset(qn_engine *en);
 
-typedef struct qn_memory { uint64_t weights, kv, scratch, resident, peak, device; } qn_memory; /* bytes; resident and peak: of the
-                                                         process; device: taken on a GPU, where weights, kv and scratch are then */
+/* bytes; resident and peak: of the process; device: taken on a GPU, where weights, kv and scratch are then */
+typedef struct qn_memory { uint64_t weights, kv, scratch, resident, peak, device; } qn_memory;
 void qn_engine_get_memory(const qn_engine *en, qn_memory *out);
 int qn_engine_threads(const qn_engine *en);
 const char *qn_engine_isa(const qn_engine *en);

@@ -183,6 +183,15 @@ def stage_e2e():
     run_pytest("tests/e2e")
 
 
+def stage_cuda():
+    """CUDA code compiles, for the newest target, with whatever nvcc there is; needs no GPU."""
+    status, nvcc = run(["tools/find_nvcc.sh"], timeout=600)
+    if status:
+        skip("CUDA kernels compile", "no nvcc here, and none could be fetched")
+    else:
+        expect("CUDA kernels compile", make("CUDA=1", "BUILD=build/cuda-check", "CUDA_ARCH=90a", "fatbins"), timeout=600)
+
+
 def stage_fetch():
     """What some tests want and can do without: they say so."""
     status, output = run(["tools/setup.sh", "models"], timeout=900)
@@ -191,7 +200,7 @@ def stage_fetch():
 
 
 STAGES = {name[6:]: f for name, f in list(globals().items()) if name.startswith("stage_")}
-ORDER = ["rules", "build", "fetch", "unit", "sanitizers", "kernels", "golden", "e2e"]
+ORDER = ["rules", "build", "fetch", "unit", "sanitizers", "kernels", "golden", "e2e", "cuda"]
 
 
 def main():

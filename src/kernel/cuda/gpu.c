@@ -60,7 +60,7 @@ static bool load_kernels(qn_gpu *g, qn_err *e)
     for (int i = 0; i < qn_n_fatbins; i++)
         if (!load_module(g, &qn_fatbins[i], e)) return false;
 #define FN(name, fatbin)                                                                                                 \
-    if (!ok(g, g->d.module_function(&g->fn[FN_##name], module_of(g, #fatbin), "qn_" #name), "finding qn_" #name, e)) return false;
+    if (!ok(g, g->d.module_function(&g->fn[FN_##name], module_of(g, #fatbin), "qn_" #name), "finding a kernel", e)) return false;
 #include "kernel/cuda/functions.def"
 #undef FN
     return true;

@@ -95,7 +95,8 @@ static const char *name_of(qn_cuda *c, const qn_step *s, const qn_cstep *t, int 
 {
     char text[64];
     if (s->op == OP_linear)
-        snprintf(text, sizeof text, "linear_%s_cuda_%s", qn_wmat_name((int)t->args.linear.w.kind), bucket == BUCKET_one ? "r1" : "r8");
+        snprintf(text, sizeof text, "linear_%s_cuda_%s", qn_wmat_name((int)t->args.linear.w.kind),
+                 bucket == BUCKET_one ? "r1" : "r8");
     else
         snprintf(text, sizeof text, "%s_cuda_plain", qn_ops[s->op].name);
     return qn_arena_strndup(&c->arena, text, strlen(text), e);
@@ -187,7 +188,8 @@ static bool make_events(qn_cuda *c, qn_err *e)
 static bool run_timed(qn_cuda *c, int n, int n_logits, qn_err *e)
 {
     const qn_driver *d = &c->gpu.d;
-    if (!make_events(c, e) || !qn_driver_ok(d, d->event_record(c->events[0], c->gpu.stream), "recording an event", e)) return false;
+    if (!make_events(c, e)) return false;
+    if (!qn_driver_ok(d, d->event_record(c->events[0], c->gpu.stream), "recording an event", e)) return false;
     for (int i = 0; i < c->plan->n; i++) {
         const qn_step *s = &c->plan->steps[i];
         const int rows = s->logits ? n_logits : n;

@@ -128,7 +128,8 @@ static bool send_matrix(lift *f, const qn_placed *p, qn_err *e)
     const qn_driver *d = &f->c->gpu.d;
     const int most = (int)(PIECE / p->w.row_bytes);
     const size_t stored = qn_dtype_bytes(p->type, p->w.cols);
-    if (most == 0) return qn_fail(e, QN_EUNSUPPORTED, "%s: a row of %u bytes is too long for the device", f->l->path, p->w.row_bytes);
+    if (most == 0)
+        return qn_fail(e, QN_EUNSUPPORTED, "%s: a row of %u bytes is too long for the device", f->l->path, p->w.row_bytes);
     for (int r = 0; r < (int)p->w.rows; r += most) {
         const int n = qn_mini(most, (int)p->w.rows - r);
         if (!qn_driver_ok(d, d->event_wait(f->sent[f->turn]), "copying weights", e)) return false;

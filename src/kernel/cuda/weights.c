@@ -9,7 +9,7 @@
 
 bool qn_wmat_native(qn_dtype t)
 {
-    return t == DT_f32 || t == DT_f16 || t == DT_bf16 || t == DT_q8_0 || t == DT_q4_0 || t == DT_q4_1 || t == DT_q4_k || t == DT_q6_k;
+    return t == DT_f16 || qn_wmat_kind(t) != QN_W_f16;
 }
 
 int qn_wmat_kind(qn_dtype t)
