@@ -29,4 +29,7 @@ bool qn_import_doppler(qn_import *im, qn_err *e);
 bool qn_import_mlc(qn_import *im, qn_err *e);
 bool qn_import_chrome(qn_import *im, qn_err *e);
 
+/* read_doppler.c: a series of such a run as that log labels it: matmul:q_proj:L3, matmul_rmsnorm_fused:L3.ffn_down, attention. */
+void qn_doppler_label(const qn_series *s, char *out, size_t cap);
+
 #endif

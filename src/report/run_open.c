@@ -95,8 +95,21 @@ static char first_sign(qn_str s)
 
 static bool is_quern(qn_str s) { return first_sign(s) == '{' && has(s, "\"ev\"") && !has(s, "\"ph\""); }
 
+static bool is_doppler(qn_str s)
+{
+    return has(s, "GPU Profile Report") || has(s, "ms][Profile]") || has(s, "[browser:") || has(s, "ms][Perf]")
+        || has(s, "[metrics] ");
+}
+
+static bool is_mlc(qn_str s)
+{
+    return has(s, "Kernel Name") && (has(s, "Total Time (ms)") || has(s, "Total_Time_ms") || has(s, "Peak Time (ms)"));
+}
+
 static const kind kinds[] = {
     { "quern", is_quern, NULL },
+    { "doppler", is_doppler, qn_import_doppler },
+    { "mlc", is_mlc, qn_import_mlc },
 };
 
 static bool refuse(const char *path, qn_str head, qn_err *e)
@@ -106,7 +119,7 @@ static bool refuse(const char *path, qn_str head, qn_err *e)
     if (!first_sign(head) && !memchr(head.p, 0, head.n))
         return qn_fail(e, QN_EFORMAT, "%s: holds nothing but blank lines", name);
     if (memchr(head.p, 0, head.n)) return qn_fail(e, QN_EFORMAT, "%s: binary data, no log that can be read here", name);
-    return qn_fail(e, QN_EFORMAT, "%s: no log that is known here (a trace of quern)", name);
+    return qn_fail(e, QN_EFORMAT, "%s: no log that is known here (quern, Metallic, Doppler, MLC, Chrome trace)", name);
 }
 
 /* Waits for the head of a pipe, or of a file that is followed and still empty. */
