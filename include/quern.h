@@ -60,6 +60,9 @@ enum { QN_KV_F16 = 0, QN_KV_F32, QN_KV_Q8_0 };
 /* Called while something long runs; share is 0..1. Returning false cancels (QN_ECANCELLED). */
 typedef bool (*qn_progress_fn)(void *user, const char *what, double share);
 
+/* A recording of what an engine does, made by the program: trace/trace.h. */
+typedef struct qn_trace qn_trace;
+
 typedef struct qn_options {
     int threads;  /* 0: one per physical core that the topology, the affinity mask and the cgroup quota allow */
     int isa;      /* QN_ISA_* */

@@ -2,6 +2,7 @@
 #ifndef QN_EVENT_H
 #define QN_EVENT_H
 
+#include "base/buf.h"
 #include "base/str.h"
 
 #define QN_TRACE_SCHEMA 1
@@ -48,7 +49,6 @@ const qn_ev_info *qn_ev_info_of(qn_ev_kind kind);
 
 /* line.c: one event as one line of JSON with its newline. Whole numbers are always written; other fields only where they say
  * something. Text that is not UTF-8 is mended, numbers that are not finite are left out. */
-struct qn_buf;
-void qn_ev_line(struct qn_buf *out, const qn_event *ev);
+void qn_ev_line(qn_buf *out, const qn_event *ev);
 
 #endif
