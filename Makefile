@@ -98,6 +98,15 @@ $(BUILD)/obj/%.o: src/%.c Makefile
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(ISA_FLAGS) -c -o $@ $<
 
+# What a trace says it was made by; the file changes only when the commit does.
+COMMIT := $(shell git describe --always --dirty --abbrev=12 --exclude='*' 2>/dev/null)
+$(BUILD)/obj/cli/tracing.o: CFLAGS += -DQN_COMMIT='"$(COMMIT)"'
+$(BUILD)/obj/cli/tracing.o: $(BUILD)/commit
+$(BUILD)/commit: always
+	@mkdir -p $(@D)
+	@echo '$(COMMIT)' | cmp -s - $@ || echo '$(COMMIT)' > $@
+always:
+
 $(BUILD)/obj/yyjson.o: $(DEPDIR)/yyjson/yyjson.c Makefile
 	@mkdir -p $(@D)
 	$(CC) $(OPT_$(MODE)) -fPIC -w -Dyyjson_api= -fvisibility=hidden -c -o $@ $<
@@ -193,5 +202,5 @@ clean:
 	rm -rf build
 
 -include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(TESTS:=.d)
-.PHONY: all fatbins install examples unit unit-build fuzz replay-build setup run test clean
+.PHONY: all fatbins install examples unit unit-build fuzz replay-build setup run test clean always
 .SECONDARY:

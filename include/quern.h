@@ -75,9 +75,10 @@ typedef struct qn_options {
     qn_progress_fn progress; /* may be NULL */
     void *progress_user;
     const char *device; /* "cpu", "cuda", "cuda:1"; NULL or "auto": CUDA if it works, else the CPU */
+    qn_trace *trace; /* records what this engine does; NULL: nothing is recorded. Must outlive the engine */
 } qn_options;
 
-#define QN_OPTIONS_DEFAULT { 0, QN_ISA_AUTO, QN_KV_F16, 0, 1, 0, false, false, NULL, NULL, NULL }
+#define QN_OPTIONS_DEFAULT { 0, QN_ISA_AUTO, QN_KV_F16, 0, 1, 0, false, false, NULL, NULL, NULL, NULL }
 
 /* ---- models ------------------------------------------------------------------------------------------------------- */
 
@@ -243,7 +244,7 @@ bool qn_sample(const float *logits, int n_vocab, const qn_sampling *p, const int
 /* ---- the plan and where time went --------------------------------------------------------------------------------- */
 
 typedef struct qn_step_info {
-    const char *op, *role;      /* "linear", "blk.3.ffn_down"; layer -1: outside the layers */
+    const char *op, *role, *type; /* "linear", "blk.3.ffn_down"; type of its weights or cache; layer -1: outside the layers */
     int layer;
     const char *kernel[3];      /* for 1 row, 2..8 rows, more */
     const char *reason[3];      /* why that one */
@@ -261,6 +262,7 @@ void qn_engine_profile_reset(qn_engine *en);
 typedef struct qn_memory { uint64_t weights, kv, scratch, resident, peak, device; } qn_memory;
 void qn_engine_get_memory(const qn_engine *en, qn_memory *out);
 int qn_engine_threads(const qn_engine *en);
+qn_trace *qn_engine_trace(const qn_engine *en); /* the one it was opened with; NULL: none */
 const char *qn_engine_isa(const qn_engine *en);
 const char *qn_engine_device(const qn_engine *en); /* "cpu", "cuda:0 (NVIDIA H200)" */
 /* A sentence on the device: why "auto" came to the CPU, or what the device could not take as it is; NULL: nothing to say. */

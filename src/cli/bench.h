@@ -61,7 +61,7 @@ typedef struct qn_bench_result {
 
 /* Opens c->args[i]-like `name` with s->args; s is zeroed but for args, kv and ceilings. */
 bool qn_bench_open(const qn_cli *c, const char *name, qn_bench_setup *s, qn_err *e);
-void qn_bench_close(qn_bench_setup *s);
+void qn_bench_close(qn_bench_setup *s, bool ok);
 /* Fills r->ns and all that follows from it; r has test, setup, n, rivals and load set, the rest zeroed. */
 bool qn_bench_measure(qn_bench_setup *s, qn_bench_result *r, qn_err *e);
 void qn_bench_result_close(qn_bench_result *r);

@@ -65,10 +65,10 @@ bool qn_bench_open(const qn_cli *c, const char *name, qn_bench_setup *s, qn_err 
     return true;
 }
 
-void qn_bench_close(qn_bench_setup *s)
+void qn_bench_close(qn_bench_setup *s, bool ok)
 {
     qn_session_close(s->session);
-    qn_cli_close(s->model, s->engine);
+    qn_cli_close(s->model, s->engine, ok);
     s->session = NULL;
     s->engine = NULL;
     s->model = NULL;

@@ -178,14 +178,14 @@ static bool open_all(batch_bench *b, const qn_cli *c, int longest, qn_err *e)
     return true;
 }
 
-static void close_all(batch_bench *b)
+static void close_all(batch_bench *b, bool ok)
 {
     for (int k = 0; k < b->n_sessions; k++) qn_session_close(b->sessions[k]);
     qn_free(b->sessions);
     qn_free(b->ids);
     qn_free(b->pp_s);
     qn_free(b->tg_s);
-    qn_cli_close(b->model, b->engine);
+    qn_cli_close(b->model, b->engine, ok);
 }
 
 static int run(qn_cli *c, void *values)
@@ -206,7 +206,7 @@ static int run(qn_cli *c, void *values)
     a->engine.n_seq = qn_ints_max(&pl);
     ok = ok && open_all(&b, c, qn_ints_max(&pp), &e) && run_rows(&b, &pp, &tg, &pl, &e);
     const int code = ok || !e.code ? QN_EXIT_OK : qn_cli_fail(c, &e); /* no error: stdout takes no more, main says why */
-    close_all(&b);
+    close_all(&b, ok);
     qn_ints_close(&pp);
     qn_ints_close(&tg);
     qn_ints_close(&pl);

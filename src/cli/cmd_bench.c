@@ -245,7 +245,7 @@ static bool run_setup(bench *b, const char *model, int t, int n_batch, int i, in
     bool ok = qn_bench_open(b->c, model, &s, e);
     if (ok && strcmp(qn_engine_device(s.engine), "cpu")) s.ceilings = NULL; /* they are the CPU's */
     for (int k = 0; ok && k < b->n_tests; k++) ok = run_test(b, &s, &b->tests[k], e);
-    qn_bench_close(&s);
+    qn_bench_close(&s, ok);
     return ok;
 }
 

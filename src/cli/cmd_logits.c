@@ -74,7 +74,7 @@ static int run(qn_cli *c, void *values)
     /* stdout that is gone is main's to report */
     const bool reader_left = !ok && e.code == QN_ECANCELLED && !qn_interrupted();
     const int code = ok || reader_left ? QN_EXIT_OK : qn_cli_fail(c, &e);
-    qn_cli_close(m, en);
+    qn_cli_close(m, en, ok);
     return code;
 }
 

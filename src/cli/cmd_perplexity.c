@@ -148,7 +148,7 @@ static int run(qn_cli *c, void *values)
     if (ok && s.count == 0) ok = qn_fail(&e, QN_EUSAGE, "--chunks: nothing to score");
     const int code = ok ? report(c, a, &s, n_chunks, n_ids) : qn_cli_fail(c, &e);
     qn_free(ids);
-    qn_cli_close(m, en);
+    qn_cli_close(m, en, ok);
     return code;
 }
 

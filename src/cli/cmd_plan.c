@@ -101,7 +101,7 @@ static int run(qn_cli *c, void *values)
     else put_table(&b, c, en, a);
     code = qn_cli_finish(c, &b);
     if (!a->json) put_memory(c, en);
-    qn_cli_close(m, en);
+    qn_cli_close(m, en, true);
     return code;
 }
 

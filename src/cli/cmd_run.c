@@ -129,7 +129,7 @@ static int run(qn_cli *c, void *values)
     else if (prompt && !a->chat) code = answer_once(&t, prompt, n);
     else code = qn_chat(&t, prompt, n);
     qn_free(prompt);
-    qn_talk_close(&t);
+    qn_talk_close(&t, code == QN_EXIT_OK);
     return code;
 }
 

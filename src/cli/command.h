@@ -65,6 +65,9 @@ struct qn_cli {
     bool quiet, verbose;
     int color;             /* 0 auto, 1 always, 2 never */
     bool help;
+    char **argv;           /* the whole command line */
+    int argc;
+    const void *values;    /* of the command's options */
 };
 
 extern const qn_opt qn_common_opts[]; /* --help --quiet --verbose --color: every command has them */
@@ -81,6 +84,8 @@ const char *qn_nearest(const char *typed, const char *const *names, size_t n);
  * qn_options_close. */
 bool qn_options_parse(qn_cli *c, int argc, char **argv, void *values, qn_err *e);
 void qn_options_close(qn_cli *c, void *values);
+/* Every option of the command with its value, as a JSON object. */
+void qn_options_json(const qn_cli *c, qn_buf *out);
 
 /* ---- help.c ------------------------------------------------------------------------------------------------------- */
 
@@ -135,6 +140,10 @@ typedef struct qn_engine_args {
     int threads, isa, kv, n_ctx, n_batch, n_seq; /* n_seq has no option here */
     bool no_repack;
     const char *device;
+    const char *trace;     /* file to record to; NULL: none */
+    int trace_level;
+    u64 seed;              /* no options here: for the trace's header; ceilings NULL: those that are kept */
+    const struct qn_ceilings *ceilings;
 } qn_engine_args;
 extern const qn_opt qn_engine_opts[];
 #define QN_DEVICE_HELP "auto, cpu, cuda or cuda:N; auto: a GPU if it works, else the CPU"
@@ -144,7 +153,8 @@ bool qn_cli_find_model(const qn_cli *c, const char *name, char **path, qn_err *e
 /* Finds and opens a model; with args also an engine, with a progress bar, armed for Ctrl-C. *en may be NULL when args is. */
 bool qn_cli_open(const qn_cli *c, const char *name, const qn_engine_args *args, bool profile, qn_model **m, qn_engine **en,
                  qn_err *e);
-void qn_cli_close(qn_model *m, qn_engine *en);
+/* Closes both, and the trace if there is one: ok says how its command ended. */
+void qn_cli_close(qn_model *m, qn_engine *en, bool ok);
 /* What convert and quantize do: the model args[0] written to args[1] by `write`, with a progress bar. Returns an exit code. */
 typedef bool (*qn_write_fn)(const char *in, const char *out, const char *type, const qn_options *o, qn_err *e);
 int qn_cli_rewrite(qn_cli *c, qn_write_fn write, const char *type, int threads);

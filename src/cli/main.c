@@ -73,6 +73,7 @@ static int run_command(qn_cli *c, int argc, char **argv)
 {
     qn_err e = { 0 };
     void *values = qn_new(c->command->values_bytes + 1, &e);
+    c->values = values;
     int code = QN_EXIT_USAGE;
     if (!values || !qn_options_parse(c, argc, argv, values, &e)) {
         code = qn_cli_fail(c, &e);
@@ -99,7 +100,7 @@ static int check_output(int code)
 
 int main(int argc, char **argv)
 {
-    qn_cli c = { 0 };
+    qn_cli c = { .argc = argc, .argv = argv };
     qn_signals_init();
     int code = run_word(&c, argc, argv);
     if (code < 0) {

@@ -222,3 +222,48 @@ void qn_options_close(qn_cli *c, void *values)
         for (const qn_opt *o = g->opts; o->name; o++)
             if (o->type == OPT_list) qn_free(((qn_list *)(void *)((char *)values + g->base + o->at))->at);
 }
+
+static void put_choice(const qn_opt *o, int v, qn_buf *out)
+{
+    const char *p = o->arg;
+    for (; v > 0 && strchr(p, '|'); v--) p = strchr(p, '|') + 1;
+    qn_buf_json(out, p, strcspn(p, "|"));
+}
+
+static void put_list(const qn_list *l, qn_buf *out)
+{
+    for (int i = 0; i < l->n; i++) {
+        qn_buf_putc(out, i ? ',' : '[');
+        qn_buf_json(out, l->at[i], strlen(l->at[i]));
+    }
+    qn_buf_puts(out, l->n ? "]" : "[]");
+}
+
+static void put_value(const qn_opt *o, const void *at, qn_buf *out)
+{
+    const char *s;
+    switch (o->type) {
+    case OPT_flag: qn_buf_puts(out, *(const bool *)at ? "true" : "false"); break;
+    case OPT_int: qn_buf_printf(out, "%d", *(const int *)at); break;
+    case OPT_u64: qn_buf_printf(out, "%llu", (unsigned long long)*(const u64 *)at); break;
+    case OPT_real: qn_buf_printf(out, "%.9g", *(const double *)at); break;
+    case OPT_choice: put_choice(o, *(const int *)at, out); break;
+    case OPT_list: put_list(at, out); break;
+    case OPT_text:
+        s = *(const char *const *)at;
+        if (s) qn_buf_json(out, s, strlen(s));
+        else qn_buf_puts(out, "null");
+    }
+}
+
+void qn_options_json(const qn_cli *c, qn_buf *out)
+{
+    bool any = false;
+    qn_buf_putc(out, '{');
+    for (const qn_opt_group *g = c->command->groups; g && g->opts; g++)
+        for (const qn_opt *o = g->opts; o->name; o++, any = true) {
+            qn_buf_printf(out, "%s\"%s\":", any ? "," : "", o->name);
+            put_value(o, (const char *)c->values + g->base + o->at, out);
+        }
+    qn_buf_putc(out, '}');
+}

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/prompt.h"
+#include "cli/tracing.h"
 
 #define OPT(name, brief, alias, type, field, ctype, arg, preset, help, lo, hi) \
     { name, brief, alias, type, QN_AT(qn_sampling_args, field, ctype), arg, preset, help, lo, hi }
@@ -84,7 +85,9 @@ void qn_talk_reset(qn_talk *t)
 bool qn_talk_open(qn_talk *t, const qn_cli *c, const qn_run_args *a, const char *model, qn_err *e)
 {
     *t = (qn_talk){ .cli = c, .args = a };
-    if (!qn_cli_open(c, model, &a->engine, a->profile, &t->model, &t->engine, e)) return false;
+    qn_engine_args engine = a->engine;
+    engine.seed = a->sampling.seed;
+    if (!qn_cli_open(c, model, &engine, a->profile, &t->model, &t->engine, e)) return false;
     qn_model_get_info(t->model, &t->info);
     if (!qn_model_tokenizer(t->model))
         return qn_fail(e, QN_EUNSUPPORTED, "%s has no vocabulary; `quern logits` runs it on token ids", t->info.path);
@@ -99,21 +102,23 @@ bool qn_talk_open(qn_talk *t, const qn_cli *c, const qn_run_args *a, const char 
     return true;
 }
 
-void qn_talk_close(qn_talk *t)
+void qn_talk_close(qn_talk *t, bool ok)
 {
     qn_buf_close(&t->messages);
     qn_buf_close(&t->text);
     qn_free(t->bias);
     qn_session_close(t->session);
-    qn_cli_close(t->model, t->engine);
+    qn_cli_close(t->model, t->engine, ok);
     *t = (qn_talk){ 0 };
 }
 
 /* ---- one answer ----------------------------------------------------------------------------------------------------- */
 
-static bool render(const qn_talk *t, int32_t **ids, size_t *n_ids, qn_err *e)
+/* The conversation as tokens. *bytes: of the text that they were made of. */
+static bool render(const qn_talk *t, int32_t **ids, size_t *n_ids, size_t *bytes, qn_err *e)
 {
     const qn_tokenizer *tok = qn_model_tokenizer(t->model);
+    *bytes = t->text.n;
     if (!t->templated)
         return qn_tokenize(tok, t->text.p ? t->text.p : "", t->text.n, NULL, QN_TOK_ADD_SPECIAL | QN_TOK_PARSE_SPECIAL, ids,
                            n_ids, e);
@@ -128,6 +133,7 @@ static bool render(const qn_talk *t, int32_t **ids, size_t *n_ids, qn_err *e)
     const bool ok = qn_buf_take(&b, &json, &n_json, e) &&
                     qn_chat_render(t->model, json, NULL, QN_CHAT_GENERATION_PROMPT, &text, &n, &marks, e) &&
                     qn_tokenize(tok, text, n, marks, QN_TOK_PARSE_SPECIAL, ids, n_ids, e);
+    *bytes = n;
     qn_free(json);
     qn_free(text);
     qn_free(marks);
@@ -155,13 +161,15 @@ static bool take_piece(void *user, const qn_piece *p)
 bool qn_talk_say(qn_talk *t, const char *text, size_t n, qn_answer *a, qn_err *e)
 {
     int32_t *ids = NULL;
-    size_t n_ids = 0;
+    size_t n_ids = 0, bytes = 0;
+    const u64 begin = qn_now_ns();
     const size_t messages_before = t->messages.n, text_before = t->text.n;
     a->talk = t;
     if (t->templated) add_message(t, "user", text, n);
     else qn_buf_put(&t->text, text, n);
     if (t->messages.failed || t->text.failed) return qn_fail(e, QN_ENOMEM, "not enough memory for the conversation");
-    if (!render(t, &ids, &n_ids, e)) return qn_free(ids), false;
+    if (!render(t, &ids, &n_ids, &bytes, e)) return qn_free(ids), false;
+    qn_tracing_tokenize(qn_engine_trace(t->engine), begin, bytes, n_ids);
     if (n_ids == 0) {
         qn_free(ids);
         return qn_fail(e, QN_EUSAGE, "the prompt is empty, and this model has no token to begin with");

@@ -52,7 +52,7 @@ typedef struct qn_answer {
 } qn_answer;
 
 bool qn_talk_open(qn_talk *t, const qn_cli *c, const qn_run_args *a, const char *model, qn_err *e);
-void qn_talk_close(qn_talk *t);
+void qn_talk_close(qn_talk *t, bool ok);
 /* Forgets the conversation; the system message stays. */
 void qn_talk_reset(qn_talk *t);
 /* Adds what the user said, generates, adds the answer to the conversation. Close the answer in any case. */

@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "cli/command.h"
+#include "cli/tracing.h"
 #include "hub/hub.h"
 
 const qn_opt qn_engine_opts[] = {
@@ -24,6 +24,10 @@ const qn_opt qn_engine_opts[] = {
     { "no-repack", NULL, NULL, OPT_flag, QN_AT(qn_engine_args, no_repack, bool), NULL, NULL,
       "leave the weights as they are mapped, though kernels want another order", 0, 0 },
     { "device", NULL, NULL, OPT_text, QN_AT(qn_engine_args, device, const char *), "DEVICE", "auto", QN_DEVICE_HELP, 0, 0 },
+    { "trace", NULL, NULL, OPT_text, QN_AT(qn_engine_args, trace, const char *), "FILE", NULL,
+      "record what happens, as JSONL; .zst: compressed", 0, 0 },
+    { "trace-level", NULL, NULL, OPT_choice, QN_AT(qn_engine_args, trace_level, int), QN_TRACE_LEVELS, "step",
+      "how much: requests, tokens too, every step too", 0, 0 },
     { 0 },
 };
 
@@ -45,7 +49,8 @@ static void say_device(const qn_cli *c, const qn_engine *en)
     else qn_cli_note(c, "device: %s", note);
 }
 
-static bool open_engine(const qn_cli *c, const qn_engine_args *a, bool profile, qn_model *m, qn_engine **en, qn_err *e)
+static bool open_engine(const qn_cli *c, const qn_engine_args *a, bool profile, qn_trace *trace, qn_model *m,
+                        qn_engine **en, qn_err *e)
 {
     qn_options o = QN_OPTIONS_DEFAULT;
     qn_bar bar;
@@ -61,6 +66,7 @@ static bool open_engine(const qn_cli *c, const qn_engine_args *a, bool profile, 
     o.device = a->device;
     o.progress = qn_bar_show;
     o.progress_user = &bar;
+    o.trace = trace;
     *en = qn_engine_open(m, &o, e);
     qn_bar_close(&bar);
     if (!*en) return false;
@@ -71,28 +77,44 @@ static bool open_engine(const qn_cli *c, const qn_engine_args *a, bool profile, 
     return true;
 }
 
+static void close_all(qn_model *m, qn_engine *en, qn_trace *trace, bool ok)
+{
+    const u64 begin = qn_now_ns();
+    if (trace) qn_interrupt_polled(true);
+    qn_interrupt_arm(NULL);
+    qn_engine_close(en);
+    qn_model_close(m);
+    qn_tracing_load(trace, "close", begin, 0);
+    qn_tracing_end(trace, qn_interrupted() ? QN_EXIT_SIGINT : ok ? QN_EXIT_OK : QN_EXIT_FAIL);
+    qn_interrupt_polled(false);
+}
+
 bool qn_cli_open(const qn_cli *c, const char *name, const qn_engine_args *args, bool profile, qn_model **m, qn_engine **en,
                  qn_err *e)
 {
     char *path = NULL;
     *m = NULL;
     if (en) *en = NULL;
-    if (!qn_cli_find_model(c, name, &path, e)) return false;
+    qn_tracing t;
+    if (!qn_cli_find_model(c, name, &path, e) || !qn_tracing_open(&t, c, args, e)) return qn_free(path), false;
+    if (t.trace) qn_interrupt_polled(true); /* Ctrl-C must not end the program before the trace has its end */
+    const u64 begin = qn_now_ns();
     *m = qn_model_open(path, e);
     qn_free(path);
-    if (*m && (!args || open_engine(c, args, profile, *m, en, e))) return true;
-    qn_cli_close(*m, en ? *en : NULL);
+    if (*m) qn_tracing_load(t.trace, "open", begin, 0);
+    const bool ok = *m && (!args || open_engine(c, args, profile, t.trace, *m, en, e));
+    qn_tracing_release(&t);
+    if (ok) {
+        if (t.trace) qn_interrupt_polled(false); /* the engine hears it now */
+        return true;
+    }
+    close_all(*m, en ? *en : NULL, t.trace, false);
     *m = NULL;
     if (en) *en = NULL;
     return false;
 }
 
-void qn_cli_close(qn_model *m, qn_engine *en)
-{
-    qn_interrupt_arm(NULL);
-    qn_engine_close(en);
-    qn_model_close(m);
-}
+void qn_cli_close(qn_model *m, qn_engine *en, bool ok) { close_all(m, en, en ? qn_engine_trace(en) : NULL, ok); }
 
 static bool is_between(char ch) { return ch == ' ' || ch == ',' || ch == '\n' || ch == '\t' || ch == '\r'; }
 

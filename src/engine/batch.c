@@ -2,9 +2,15 @@
  * first (they are waiting for their next word), then prompts, the first place among them rotating. A row's result does not
  * depend on its company, so this order is about fairness alone. */
 #include "base/file.h"
-#include "engine/engine.h"
+#include "engine/record.h"
 
-typedef struct pass { qn_engine *en; int n, n_ask; bool done; } pass; /* done: not cancelled */
+typedef struct pass {
+    qn_engine *en;
+    int n, n_ask;
+    int n_seqs, n_reading;    /* sequences; rows of prompts */
+    const qn_exec_trace *trace;
+    bool done;                /* not cancelled */
+} pass;
 
 static int queued(const qn_session *s) { return s ? s->n_tokens - s->n_done : 0; }
 
@@ -16,6 +22,8 @@ static void add_rows(qn_engine *en, pass *p, qn_session *s)
     if (last && !s->all && p->n_ask == en->n_logits) rows--; /* its last row waits for a place among the logits */
     if (rows <= 0) return;
     qn_timeline_prepare(s, rows);
+    p->n_seqs++;
+    if (queued(s) > 1 || s->n_done < s->n_prompt) p->n_reading += rows;
     s->n_rows = rows;
     for (int i = 0; i < rows; i++) {
         const int r = p->n++;
@@ -63,18 +71,24 @@ static void finish(qn_engine *en, size_t *left)
 static void run(void *user)
 {
     pass *p = user;
-    p->done = qn_plan_run(&p->en->plan, p->en->pool, p->n, p->n_ask, p->en->profile, &p->en->cancel);
+    p->done = qn_plan_run(&p->en->plan, p->en->pool, p->n, p->n_ask, p->en->profile, p->trace, &p->en->cancel);
 }
 
 bool qn_engine_step(qn_engine *en, size_t *left, qn_err *e)
 {
     pass p = { .en = en };
+    qn_exec_trace room;
+    const u64 begin = en->rec ? qn_now_ns() : 0;
     if (left) *left = 0;
     gather(en, &p);
     if (p.n == 0) return true;
+    qn_pass_mark mark = { .rows = p.n, .reading = p.n_reading, .seqs = p.n_seqs, .logits = p.n_ask, .begin = begin };
+    p.trace = qn_record_begin_pass(en, &mark, &room);
     if (en->cuda) { /* a pass there takes milliseconds: it is stopped between two */
         p.done = !atomic_load(&en->cancel);
-        if (p.done && !qn_cuda_run(en->cuda, p.n, p.n_ask, en->profile, e)) return false;
+        qn_record_before_device(en);
+        if (p.done && !qn_cuda_run(en->cuda, p.n, p.n_ask, en->profile || p.trace, e)) return false;
+        qn_record_device_steps(en, p.trace, &mark);
     } else if (!qn_guard_bus(run, &p, en->m->src->path, e)) {
         return false;
     }
@@ -83,6 +97,8 @@ bool qn_engine_step(qn_engine *en, size_t *left, qn_err *e)
         return qn_fail(e, QN_ECANCELLED, "stopped");
     }
     finish(en, left);
+    mark.end = en->rec ? qn_now_ns() : 0;
+    qn_record_pass(en, &mark);
     return true;
 }
 

@@ -1,5 +1,5 @@
 /* engine.c - opens an engine: takes all memory that running will need, once, and has the decoder write the plan over it. */
-#include "engine/engine.h"
+#include "engine/record.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -129,22 +129,40 @@ static bool take_memory(qn_engine *en, int kv, qn_err *e)
         const int g = m->layers[i].sliding;
         en->b.cache[i] = en->kv[g].memory + (size_t)at[g]++ * en->kv[g].layer_bytes;
     }
+    qn_record_load(en, "memory", en->scratch_bytes + en->kv[0].bytes + en->kv[1].bytes);
     en->sessions = qn_new_array((size_t)en->n_seq, sizeof(qn_session *), e);
     return en->sessions != NULL;
+}
+
+static bool warm(qn_engine *en, const qn_options *o, qn_err *e)
+{
+    u64 bytes = 0;
+    if (!qn_warm(en->m->src, o->progress, o->progress_user, e)) return false;
+    for (int i = 0; i < en->m->src->n_maps; i++) bytes += en->m->src->maps[i].bytes;
+    qn_record_load(en, "warm", bytes);
+    return true;
 }
 
 static bool start(qn_engine *en, const qn_options *o, qn_err *e)
 {
     en->pool = qn_pool_open(o->threads, e);
     if (!en->pool) return false;
+    if (en->rec && !(en->rec->times = qn_new_array((size_t)qn_pool_n(en->pool), sizeof *en->rec->times, e))) return false;
+    qn_record_load(en, "threads", 0);
     en->plan.isa = o->isa ? (qn_isa)o->isa : qn_cpu_isa();
     if (!qn_decoder_plan(en->m, &en->b, &en->plan, e)) return false;
-    if (en->cuda) return qn_device_load(en, o, e);
-    if (o->no_repack) return qn_warm(en->m->src, o->progress, o->progress_user, e);
+    qn_record_load(en, "plan", 0);
+    if (en->cuda) {
+        if (!qn_device_load(en, o, e)) return false;
+        qn_record_load(en, "device", en->scratch_bytes);
+        return true;
+    }
+    if (o->no_repack) return warm(en, o, e);
     const qn_repack r = { .plan = &en->plan, .pool = en->pool, .b = &en->b, .path = en->m->src->path, .progress = o->progress,
                           .user = o->progress_user };
     if (!qn_repack_run(&r, &en->packed, e)) return false;
-    return en->packed.bytes || qn_warm(en->m->src, o->progress, o->progress_user, e);
+    qn_record_load(en, "repack", en->packed.bytes);
+    return en->packed.bytes || warm(en, o, e);
 }
 
 /* ordinal -1: the CPU */
@@ -154,10 +172,13 @@ static qn_engine *open_on(const qn_model *m, const qn_options *o, int ordinal, q
     if (!en) return NULL;
     en->m = m;
     snprintf(en->device, sizeof en->device, "cpu");
-    if (check_options(en, o, e)) {
+    if (check_options(en, o, e) && qn_record_open(en, o->trace, e)) {
         set_sizes(en, o);
         if (ordinal >= 0) en->cuda = qn_cuda_open(ordinal, e);
-        if ((ordinal < 0 || en->cuda) && take_memory(en, o->kv, e) && start(en, o, e)) return en;
+        if ((ordinal < 0 || en->cuda) && take_memory(en, o->kv, e) && start(en, o, e)) {
+            qn_record_opened(en);
+            return en;
+        }
     }
     qn_engine_close(en);
     return NULL;
@@ -179,6 +200,7 @@ qn_engine *qn_engine_open(const qn_model *m, const qn_options *o, qn_err *e)
 void qn_engine_close(qn_engine *en)
 {
     if (!en) return;
+    qn_record_close(en);
     qn_pool_close(en->pool);
     qn_cuda_close(en->cuda); /* before the plan and the scratch: it borrows both */
     qn_plan_close(&en->plan);
@@ -194,6 +216,7 @@ int qn_engine_threads(const qn_engine *en) { return qn_pool_n(en->pool); }
 const char *qn_engine_isa(const qn_engine *en) { return qn_isa_name(en->plan.isa); }
 const char *qn_engine_device(const qn_engine *en) { return en->device; }
 const char *qn_engine_device_note(const qn_engine *en) { return en->note[0] ? en->note : NULL; }
+qn_trace *qn_engine_trace(const qn_engine *en) { return en->rec ? qn_tracer_trace(en->rec->tracer) : NULL; }
 int qn_engine_n_steps(const qn_engine *en) { return en->plan.n; }
 
 void qn_engine_get_step(const qn_engine *en, int i, int rows, int ctx, qn_step_info *out)
@@ -202,8 +225,8 @@ void qn_engine_get_step(const qn_engine *en, int i, int rows, int ctx, qn_step_i
     qn_args args = s->args;
     args.n = s->logits ? qn_mini(rows, 1) : rows;
     const qn_cost c = qn_ops[s->op].cost(&args, ctx);
-    *out = (qn_step_info){ .op = qn_ops[s->op].name, .role = s->role, .layer = s->layer, .bytes = c.bytes, .flops = c.flops,
-                           .calls = s->calls, .ns = s->ns };
+    *out = (qn_step_info){ .op = qn_ops[s->op].name, .role = s->role, .type = qn_step_type(s), .layer = s->layer,
+                           .bytes = c.bytes, .flops = c.flops, .calls = s->calls, .ns = s->ns };
     for (int b = 0; b < N_BUCKETS; b++) {
         out->kernel[b] = en->cuda ? qn_cuda_kernel(en->cuda, i, b) : s->choice[b].kernel->name;
         out->reason[b] = en->cuda ? qn_cuda_reason(en->cuda, i, b) : s->choice[b].reason;

@@ -8,6 +8,8 @@
 #include "model/decoder.h"
 #include "model/repack.h"
 
+typedef struct qn_recorder qn_recorder;
+
 enum { GROUP_global, GROUP_sliding, N_GROUPS };
 
 struct qn_engine {
@@ -28,6 +30,7 @@ struct qn_engine {
     qn_cuda *cuda;            /* NULL: the plan runs on the CPU */
     char device[128];         /* "cuda:0 (NVIDIA H200)" */
     char note[240];           /* on the device; "": nothing to say */
+    struct qn_recorder *rec;  /* NULL: nothing is recorded */
     atomic_int cancel;
 };
 
@@ -37,6 +40,7 @@ struct qn_session {
     i32 *tokens;              /* [n_ctx] the timeline */
     u64 *keys;                /* [n_table] key of each full page of it */
     int n_tokens, n_done;     /* queued and computed; computed */
+    int n_prompt;             /* the first so many tokens were set, not pushed one by one */
     int n_keys;               /* full pages with a key */
     bool all;                 /* every row asks for logits, not only the last */
     int n_rows, ask;          /* in the pass that runs: its rows, and the first of its logits rows (-1: none) */

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "engine/engine.h"
+#include "engine/record.h"
 #include "engine/sampler.h"
 #include "engine/stop.h"
 
@@ -16,6 +16,8 @@ typedef struct job {
     qn_stop stop;
     qn_buf text;              /* of the token at hand */
     u64 begin;                /* when the call began */
+    i64 request;              /* its number in the trace */
+    u64 last_ns;              /* when the token before was there */
     int most;                 /* tokens to make */
 } job;
 
@@ -57,6 +59,8 @@ static bool run_prompt(job *j, qn_err *e)
     if (!qn_session_set(j->s, j->r->ids, j->r->n_ids, &cached, e)) return false;
     j->out->n_cached = (int)cached;
     j->out->n_prompt = (int)j->r->n_ids;
+    j->request = qn_record_request(j->s->en, j->begin, j->r, cached);
+    j->last_ns = j->begin;
     while (!j->s->logits)
         if (!qn_engine_step(j->s->en, NULL, e)) return false;
     j->out->prompt_ns = qn_now_ns() - j->begin;
@@ -109,6 +113,35 @@ static bool finish(job *j, qn_err *e)
     return true;
 }
 
+static bool recorded(const job *j) { return j->s->en->rec && j->s->en->rec->tokens; }
+
+/* The next token, chosen. */
+static i32 draw(job *j, float *logprob)
+{
+    const qn_session *s = j->s;
+    qn_result *out = j->out;
+    const u64 begin = recorded(j) ? qn_now_ns() : 0;
+    const i32 id = qn_sampler_draw(&j->sampler, s->logits, &j->r->sampling, s->tokens, (size_t)s->n_tokens, (u64)out->n_new,
+                                   logprob);
+    if (out->n_new == 0) out->first_ns = qn_now_ns() - j->begin;
+    out->ids[out->n_new++] = id;
+    if (recorded(j)) qn_record_sample(s->en, j->request, begin, qn_now_ns());
+    return id;
+}
+
+/* The token's text to the caller, unless it is an end; returns as take does. */
+static int hand_out(job *j, i32 id, float logprob, qn_err *e)
+{
+    if (!recorded(j)) return is_end(j, id) ? QN_STOP_END : take(j, id, logprob, e);
+    const u64 now = qn_now_ns();
+    const int stop = is_end(j, id) ? QN_STOP_END : take(j, id, logprob, e);
+    const qn_token_mark m = { .request = j->request, .index = j->out->n_new - 1, .pos = j->s->n_tokens, .id = id, .at_ns = now,
+                              .since_ns = j->last_ns, .out_ns = qn_now_ns() - now };
+    qn_record_token(j->s->en, &m);
+    j->last_ns = now;
+    return stop;
+}
+
 static bool run_tokens(job *j, qn_err *e)
 {
     qn_session *s = j->s;
@@ -116,17 +149,11 @@ static bool run_tokens(job *j, qn_err *e)
     while (out->n_new < j->most) {
         float logprob;
         if (!qn_device_fetch(s->en, e)) return false;
-        const i32 id = qn_sampler_draw(&j->sampler, s->logits, &j->r->sampling, s->tokens, (size_t)s->n_tokens,
-                                       (u64)out->n_new, &logprob);
-        if (out->n_new == 0) out->first_ns = qn_now_ns() - j->begin;
-        out->ids[out->n_new++] = id;
-        if (is_end(j, id)) {
-            out->stop = QN_STOP_END;
-            return true;
-        }
-        const int stop = take(j, id, logprob, e);
+        const i32 id = draw(j, &logprob);
+        const int stop = hand_out(j, id, logprob, e);
         if (stop < 0) return false;
         out->stop = stop;
+        if (stop == QN_STOP_END) return true;
         if (stop != QN_STOP_NONE || out->n_new == j->most) break;
         if (!qn_session_push(s, id, e)) return false;
         while (!s->logits)
@@ -148,6 +175,7 @@ bool qn_generate(qn_session *s, const qn_request *r, qn_result *out, qn_err *e)
         out->decode_ns = qn_now_ns() - begin;
     }
     if (!ok && e->code == QN_ECANCELLED) out->stop = QN_STOP_CANCELLED;
+    if (j.request) qn_record_done(s->en, j.request, j.begin, out);
     if (!ok && e->code != QN_ECANCELLED) {
         qn_free(out->ids);
         out->ids = NULL;

@@ -1,7 +1,7 @@
 /* session.c - a timeline as its user sees it: opened in a free slot, set to a list of tokens, extended, rewound. */
 #include <string.h>
 
-#include "engine/engine.h"
+#include "engine/record.h"
 
 qn_session *qn_session_open(qn_engine *en, qn_err *e)
 {
@@ -29,6 +29,7 @@ void qn_session_close(qn_session *s)
 {
     if (!s) return;
     if (s->en) {
+        qn_record_pages(s->en);
         qn_timeline_truncate(s, 0);
         s->en->sessions[s->slot] = NULL;
     }
@@ -47,7 +48,11 @@ const float *qn_session_logits(const qn_session *s)
     return s->logits && qn_device_fetch(s->en, &ignored) ? s->logits : NULL;
 }
 
-void qn_session_rewind(qn_session *s, int n) { qn_timeline_truncate(s, qn_maxi(n, 0)); }
+void qn_session_rewind(qn_session *s, int n)
+{
+    qn_record_pages(s->en);
+    qn_timeline_truncate(s, qn_maxi(n, 0));
+}
 
 static bool check_ids(const qn_session *s, const i32 *ids, size_t n, qn_err *e)
 {
@@ -71,7 +76,7 @@ bool qn_session_set(qn_session *s, const int32_t *ids, size_t n, size_t *n_cache
     while (same < most && s->tokens[same] == ids[same]) same++;
     qn_timeline_truncate(s, (int)same);
     memcpy(s->tokens + same, ids + same, (n - same) * sizeof *ids);
-    s->n_tokens = (int)n;
+    s->n_tokens = s->n_prompt = (int)n;
     s->logits = NULL;
     qn_timeline_adopt(s);
     if (n_cached) *n_cached = (size_t)s->n_done;

@@ -46,3 +46,9 @@ void qn_plan_close(qn_plan *p)
     qn_arena_close(&p->arena);
     *p = (qn_plan){ 0 };
 }
+
+const char *qn_step_type(const qn_step *s)
+{
+    const int type = qn_args_type(s->op, &s->args);
+    return type < (int)N_DTYPES ? qn_dtypes[type].name : "";
+}

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "kernel/kernel.h"
+#include "trace/trace.h"
 
 enum { BUCKET_one, BUCKET_few, BUCKET_many, N_BUCKETS }; /* 1 row; 2..8; more */
 static inline int qn_bucket(int n) { return n <= 1 ? BUCKET_one : n <= 8 ? BUCKET_few : BUCKET_many; }
@@ -36,11 +37,22 @@ typedef struct qn_plan {
 /* Appends a step and chooses its kernels. role is copied. NULL: no memory. */
 qn_step *qn_plan_add(qn_plan *p, qn_op op, int layer, const char *role, const qn_args *args, qn_err *e);
 void qn_plan_close(qn_plan *p);
+const char *qn_step_type(const qn_step *s); /* of its weights, table or cache: "Q8_0" */
 
 /* choose.c: the highest allowed ISA level that has a kernel for this op and type; says why, and what else there was. */
 bool qn_choose(qn_op op, const qn_args *args, qn_isa most, int bucket, qn_arena *a, qn_choice *out, qn_err *e);
 
-/* exec.c: runs the plan on n rows, n_logits of which ask for logits. Between two steps it looks at *cancel. False: cancelled. */
-bool qn_plan_run(qn_plan *p, qn_pool *pool, int n, int n_logits, bool timed, const atomic_int *cancel);
+/* Where exec writes what each step took; the pass's number, phase, first position and how many tokens are before its rows. */
+typedef struct qn_exec_trace {
+    qn_tracer *tracer;
+    qn_lane_time *times;    /* [lanes of the pool] */
+    u32 pass;
+    int phase, pos, ctx;
+} qn_exec_trace;
+
+/* exec.c: runs the plan on n rows, n_logits of which ask for logits. Between two steps it looks at *cancel. False: cancelled.
+ * trace may be NULL. */
+bool qn_plan_run(qn_plan *p, qn_pool *pool, int n, int n_logits, bool timed, const qn_exec_trace *trace,
+                 const atomic_int *cancel);
 
 #endif

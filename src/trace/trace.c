@@ -36,6 +36,7 @@ struct qn_tracer {
 struct qn_trace {
     int level;
     u64 begin_ns;
+    qn_ev_trace head;        /* what the program said of itself */
     qn_sink sink;            /* the thread's, until it ended */
     pthread_t thread;
     bool running;            /* there is a thread */
@@ -43,6 +44,7 @@ struct qn_trace {
     pthread_cond_t wake;
     bool quit;               /* under lock, with: */
     const char *status;
+    u64 end_ns;
     qn_buf header;           /* under lock until it is there; empty: not yet */
     bool headed;             /* the thread has written it */
     qn_tracer *first;        /* under lock; the first is the shared one, whose producer holds the lock */
@@ -61,6 +63,8 @@ static int least_level(qn_ev_kind kind)
 
 bool qn_trace_wants(const qn_trace *t, int level) { return t && t->level >= level; }
 i64 qn_trace_time(const qn_trace *t, u64 now_ns) { return (i64)(now_ns - t->begin_ns); }
+void qn_trace_set_head(qn_trace *t, const qn_ev_trace *head) { t->head = *head; }
+const qn_ev_trace *qn_trace_head(const qn_trace *t) { return &t->head; }
 qn_trace *qn_tracer_trace(const qn_tracer *r) { return r->t; }
 
 static qn_tracer *new_tracer(qn_trace *t, size_t bytes, qn_err *e)
@@ -269,7 +273,7 @@ static void put_end(qn_trace *t)
     qn_sink *s = &t->sink;
     qn_sink_flush(s);
     if (s->error) return;
-    const i64 now = qn_trace_time(t, qn_now_ns());
+    const i64 now = qn_trace_time(t, t->end_ns);
     const qn_event ev = { .kind = QN_EV_end, .t = now,
                           .end = { .status = { t->status, strlen(t->status) }, .events = (i64)s->lines + 1,
                                    .lost = (i64)count_lost(t), .ns = now } };
@@ -352,6 +356,7 @@ void qn_trace_close(qn_trace *t, const char *status, qn_trace_sum *out)
     pthread_mutex_lock(&t->lock);
     t->quit = true;
     t->status = status;
+    t->end_ns = qn_now_ns(); /* writing what is left is no part of the run */
     pthread_cond_signal(&t->wake);
     pthread_mutex_unlock(&t->lock);
     pthread_join(t->thread, NULL);

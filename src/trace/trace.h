@@ -18,6 +18,11 @@ qn_trace *qn_trace_open(const char *path, int level, qn_err *e);
 bool qn_trace_wants(const qn_trace *t, int level); /* false for NULL */
 i64 qn_trace_time(const qn_trace *t, u64 now_ns);
 
+/* What the program knows of the header before the model is open; the engine adds the rest and puts it. Texts are borrowed until
+ * then. */
+void qn_trace_set_head(qn_trace *t, const qn_ev_trace *head);
+const qn_ev_trace *qn_trace_head(const qn_trace *t);
+
 /* The header may come late, when the model is open: lines wait for it. NULL as trace does nothing. */
 void qn_trace_put(qn_trace *t, const qn_event *ev);
 

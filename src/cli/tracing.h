@@ -1,0 +1,33 @@
+/* tracing.h - a trace as commands see it: opened with a header from what the program knows, closed with a word about what was
+ * lost. Used by shared.c, which opens models and engines for all commands. */
+#ifndef QN_TRACING_H
+#define QN_TRACING_H
+
+#include "cli/command.h"
+#include "probe/ceilings.h"
+#include "probe/machine.h"
+#include "trace/trace.h"
+
+/* What the header borrows until the engine is open. */
+typedef struct qn_tracing {
+    qn_trace *trace;           /* NULL: nothing is recorded */
+    qn_buf command, settings;
+    qn_machine machine;
+    char host[64], started[32];
+    u64 seed;
+} qn_tracing;
+
+/* Does nothing when no file was named. */
+bool qn_tracing_open(qn_tracing *t, const qn_cli *c, const qn_engine_args *a, qn_err *e);
+void qn_tracing_release(qn_tracing *t); /* the header is written; the trace stays open */
+/* Ends a trace; NULL is fine. code: the exit code of the command. */
+void qn_tracing_end(qn_trace *t, int code);
+
+/* A phase of loading or closing, from begin until now. */
+void qn_tracing_load(qn_trace *t, const char *phase, u64 begin_ns, u64 bytes);
+void qn_tracing_tokenize(qn_trace *t, u64 begin_ns, size_t bytes, size_t tokens);
+
+/* The file that keeps ceilings, yours to free; NULL: no place for it. */
+char *qn_ceilings_path(qn_err *e);
+
+#endif
