@@ -8,6 +8,8 @@
 #include "engine/warm.h"
 #include "model/describe.h"
 
+#define PARTS_BYTES ((size_t)4 << 20)   /* room for sums of attention by chunks: 8 rows of 14 heads of 64 in 17,000 tokens */
+#define SPLIT_MOST 8                    /* more rows than that are enough work for all lanes without cutting positions */
 #define LOGITS_BYTES ((size_t)64 << 20) /* room for the logits of one pass: 340 rows of 49,152, 110 of 151,936 */
 
 static bool check_options(const qn_engine *en, const qn_options *o, qn_err *e)
@@ -39,6 +41,10 @@ static void set_sizes(qn_engine *en, const qn_options *o)
     const int rows = (int)qn_minz(LOGITS_BYTES / ((size_t)en->m->n_vocab * sizeof(float)), (size_t)en->n_batch);
     en->n_logits = qn_maxi(rows, en->n_seq);
     en->profile = o->profile;
+    const size_t chunks = ((size_t)en->n_ctx + QN_CHUNK - 1) / QN_CHUNK;
+    const size_t row_bytes = chunks * (size_t)en->m->n_head * (size_t)(en->m->d_head + 2) * sizeof(float);
+    en->b.parts.n_chunks = (int)chunks;
+    en->b.parts.n_split = qn_maxi(1, (int)qn_minz(PARTS_BYTES / row_bytes, SPLIT_MOST));
 }
 
 /* Pages of one session in a group: all of its context, or what a window and one pass reach. */
@@ -60,7 +66,7 @@ static size_t list_scratch(qn_engine *en, need *out)
     const size_t d = (size_t)m->d_model, ff = (size_t)m->d_ff, nl = (size_t)en->n_logits, f = sizeof(float);
     size_t wide = d > q ? d : q;
     if (ff > wide) wide = ff;
-    const size_t w32 = (wide + 31) / 32;
+    const size_t w32 = (wide + 31) / 32, heads = (size_t)b->parts.n_split * (size_t)m->n_head;
     const need all[] = {
         { (void **)&b->bytes.q, n * w32 * 32, 1 }, { (void **)&b->bytes.scale, n * w32, f },
         { (void **)&b->bytes.sum, n * w32, sizeof(i32) }, { (void **)&b->bytes.sum16, n * w32 * 2, sizeof(i32) },
@@ -69,6 +75,8 @@ static size_t list_scratch(qn_engine *en, need *out)
         { (void **)&b->k, n * kv, f }, { (void **)&b->v, n * kv, f },
         { (void **)&b->gate, n * ff, f }, { (void **)&b->up, n * ff, f },
         { (void **)&b->last, nl * d, f }, { (void **)&b->normed, nl * d, f }, { (void **)&b->logits, nl * (size_t)m->n_vocab, f },
+        { (void **)&b->parts.sums, heads * (size_t)b->parts.n_chunks * (size_t)(m->d_head + 2), f },
+        { (void **)&b->parts.ended, heads, sizeof(i32) },
         { (void **)&b->tokens, n, sizeof(i32) }, { (void **)&b->pos, n, sizeof(i32) }, { (void **)&b->asking, nl, sizeof(i32) },
         { (void **)&en->firsts, n, sizeof(i32) }, { (void **)&b->cache, (size_t)m->n_layer, sizeof(u8 *) },
         { (void **)&en->tables[0], (size_t)en->n_seq * (size_t)en->n_table, sizeof(i32) },
@@ -121,13 +129,13 @@ static bool take_memory(qn_engine *en, int kv, qn_err *e)
             return false;
         memset(en->tables[g], 0xFF, (size_t)en->n_seq * (size_t)en->n_table * sizeof(i32));
         en->b.rows[g] = (qn_rows){ .pos = en->b.pos, .first = en->firsts, .pages = en->tables[g] };
-        en->b.page_stride[g] = en->kv[g].page_bytes;
+        en->b.page_stride[g] = en->kv[g].layer_bytes;
     }
     if (en->cuda && !qn_device_reserve(en, e)) return false;
     en->b.kv_type = type;
     for (int i = 0, at[N_GROUPS] = { 0 }; i < m->n_layer; i++) {
         const int g = m->layers[i].sliding;
-        en->b.cache[i] = en->kv[g].memory + (size_t)at[g]++ * en->kv[g].layer_bytes;
+        en->b.cache[i] = qn_cache_layer(&en->kv[g], at[g]++);
     }
     qn_record_load(en, "memory", en->scratch_bytes + en->kv[0].bytes + en->kv[1].bytes);
     en->sessions = qn_new_array((size_t)en->n_seq, sizeof(qn_session *), e);

@@ -60,9 +60,9 @@ typedef struct qn_rope {
     float mscale;           /* length of the rotation: 1 but for yarn */
 } qn_rope;
 
-/* Where the KV rows of a pass lie. One per engine and layer group; filled for each pass before the plan runs. A page holds
- * QN_PAGE tokens of one layer: first K [QN_PAGE, n_kv, d_head], then V the same, each row of n_kv * d_head values in the
- * cache's type. pages[first[r] + t / QN_PAGE] is the page with token t of row r's sequence. */
+/* Where the KV rows of a pass lie. One per engine and layer group; filled for each pass before the plan runs. A page holds K and
+ * V of QN_PAGE tokens of one layer, in the cache's type, as kvpage.h says. pages[first[r] + t / QN_PAGE] is the page with token t
+ * of row r's sequence. */
 #define QN_PAGE 16
 typedef struct qn_rows {
     const i32 *pos;         /* [n] position of each row in its sequence: it sees tokens 0..pos, fewer with a window */
@@ -79,6 +79,17 @@ typedef struct qn_store {
     qn_dtype type;          /* f16, f32 or q8_0 */
 } qn_store;
 
+/* Positions are cut into chunks of QN_CHUNK tokens of the sequence, whose softmax sums are made apart and then joined, oldest
+ * first: always, so that it does not matter whether one lane went through all of them or many lanes had one each. A pass of
+ * at most n_split rows is shared among lanes by chunks; the sums wait in parts until the lane that ends the last one joins
+ * them. A pass of more rows is shared by rows. */
+#define QN_CHUNK 256
+typedef struct qn_parts {
+    float *sums;            /* [n_split, n_head, n_chunks, d_head + 2]: weighted values, largest score, sum of weights */
+    i32 *ended;             /* [n_split, n_head] chunks that are done, by group of queries; 0 between passes */
+    int n_split, n_chunks;  /* n_split 0: never by chunks. n_chunks: of the longest context */
+} qn_parts;
+
 typedef struct qn_attend {
     int n, n_head, n_kv, d_head;
     float *y;               /* [n, n_head, d_head] */
@@ -89,6 +100,7 @@ typedef struct qn_attend {
     qn_dtype type;
     int window;             /* a row sees its last `window` tokens, itself included; 0: all */
     float scale;
+    qn_parts parts;
 } qn_attend;
 
 typedef struct qn_add { int n, d; float *x; const float *y; } qn_add_args;

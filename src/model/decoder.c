@@ -68,7 +68,7 @@ static void attend(planner *p, const qn_layer *l, float *y, const float *q)
     const qn_model *m = p->m;
     STEP(p, attend, "attend", .y = y, .q = q, .cache = p->b->cache[p->layer], .page_stride = p->b->page_stride[l->sliding],
          .at = &p->b->rows[l->sliding], .type = p->b->kv_type, .n_head = m->n_head, .n_kv = m->n_kv, .d_head = m->d_head,
-         .window = l->sliding ? m->window : 0, .scale = m->attn_scale);
+         .window = l->sliding ? m->window : 0, .scale = m->attn_scale, .parts = p->b->parts);
 }
 
 static void add(planner *p, const char *role, float *x, const float *y)

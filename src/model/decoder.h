@@ -19,6 +19,7 @@ typedef struct qn_buffers {
     i32 *asking;              /* [n_logits] rows that ask */
     qn_rows rows[2];          /* where the rows' KV lies: global layers, sliding layers */
     qn_dtype kv_type;
+    qn_parts parts;           /* sums of attention on their way, by chunks of positions */
     u8 **cache;               /* [n_layer] this layer's part of page 0 */
     size_t page_stride[2];    /* by group, as rows */
 } qn_buffers;

@@ -8,7 +8,7 @@
 /* What the data looks like. Every case is run with each. */
 typedef enum qn_mood { MOOD_plain, MOOD_zero, MOOD_huge, MOOD_special, N_MOODS } qn_mood;
 
-typedef enum qn_use { USE_in, USE_out, USE_inout } qn_use;
+typedef enum qn_use { USE_in, USE_out, USE_inout, USE_scratch } qn_use; /* scratch: begins as made, what is left in it is free */
 
 /* Memory between guards: canaries before p, and behind it an unmapped page (flush) or canaries. */
 typedef struct qn_operand {

@@ -8,6 +8,7 @@
 #include "base/half.h"
 #include "base/mem.h"
 #include "base/rng.h"
+#include "kernel/kvpage.h"
 #include "kernel/panel.h"
 #include "kernel/ref/ref.h"
 #include "probe/case.h"
@@ -99,18 +100,19 @@ static u8 *blocks(qn_case *c, const char *name, qn_dtype type, size_t rows, int 
 /* ---- sequences and pages */
 
 #define SEQUENCES 3
-#define START_MOST 100 /* a sequence has up to this many tokens before the rows */
+#define START_MOST 100 /* a sequence has up to this many tokens before the rows; where chunks matter, LONG_MOST */
+#define LONG_MOST 700
 
 /* Rows of up to three sequences, each going on at some position; block tables over shuffled pages. Pages before the window of
  * every row are -1. Returns the number of pages, some of them nobody's. */
-static int sequences(qn_case *c, int n, int window, i32 *last_of)
+static int sequences(qn_case *c, int n, int start_most, int window, i32 *last_of)
 {
-    const int per = (n + SEQUENCES - 1) / SEQUENCES, most = START_MOST + per, tables = (most + QN_PAGE) / QN_PAGE;
+    const int per = (n + SEQUENCES - 1) / SEQUENCES, most = start_most + per, tables = (most + QN_PAGE) / QN_PAGE;
     const int n_pages = SEQUENCES * tables + 2;
     i32 *pos = ints(c, "at.pos", n, 1), *first = ints(c, "at.first", n, 1), *pages = ints(c, "at.pages", SEQUENCES * tables, 1);
     if (!pos || !first || !pages) return 0;
     i32 start[SEQUENCES];
-    for (int s = 0; s < SEQUENCES; s++) start[s] = draw_int(c, START_MOST);
+    for (int s = 0; s < SEQUENCES; s++) start[s] = draw_int(c, start_most);
     for (int r = 0; r < n; r++) {
         const int s = r / per;
         pos[r] = start[s] + r % per;
@@ -134,16 +136,21 @@ static int sequences(qn_case *c, int n, int window, i32 *last_of)
 static void fill_cache(qn_case *c, const qn_attend *a, u8 *cache, const i32 *last_of)
 {
     const qn_dtype_info *t = &qn_dtypes[a->type];
-    const size_t row_bytes = qn_kv_row_bytes(a->type, a->n_kv, a->d_head);
+    const size_t row_bytes = qn_dtype_bytes(a->type, (size_t)a->d_head), part = qn_kv_part_bytes(a->type, a->d_head);
     const int per = (a->n + SEQUENCES - 1) / SEQUENCES;
+    u8 row[QN_KV_HEAD_MOST * sizeof(float)];
+    float k[QN_KV_HEAD_MOST];
     for (int s = 0; s * per < a->n; s++) {
         const i32 *pages = c->rows.pages + c->rows.first[s * per];
         for (i32 tok = 0; tok <= last_of[s]; tok++) {
             if (pages[tok / QN_PAGE] < 0) continue;
-            for (int part = 0; part < 2; part++) {
-                u8 *at = cache + (size_t)pages[tok / QN_PAGE] * a->page_stride +
-                         (size_t)(part * QN_PAGE + tok % QN_PAGE) * row_bytes;
-                for (size_t i = 0; i < row_bytes; i += t->block_bytes) make_block(c, t, at + i);
+            u8 *page = cache + (size_t)pages[tok / QN_PAGE] * a->page_stride;
+            for (int h = 0; h < a->n_kv; h++) {
+                u8 *head = page + qn_kv_head_at(a->type, a->d_head, h), *v = head + part + (size_t)(tok % QN_PAGE) * row_bytes;
+                for (size_t i = 0; i < row_bytes; i += t->block_bytes) make_block(c, t, row + i);
+                t->decode(row, k, (size_t)a->d_head);
+                qn_kv_put_k(a->type, head, tok % QN_PAGE, k, a->d_head);
+                for (size_t i = 0; i < row_bytes; i += t->block_bytes) make_block(c, t, v + i);
             }
         }
     }
@@ -270,11 +277,13 @@ static void fill_store(qn_case *c, qn_store *a)
     i32 last_of[SEQUENCES] = { 0 };
     a->k = floats(c, "k", values, USE_in);
     a->v = floats(c, "v", values, USE_in);
-    const int n_pages = sequences(c, a->n, 0, last_of);
+    const int n_pages = sequences(c, a->n, START_MOST, 0, last_of);
     a->page_stride = 2 * QN_PAGE * qn_kv_row_bytes(a->type, a->n_kv, a->d_head) + 64;
     a->cache = qn_case_operand(c, "cache", (size_t)n_pages, a->page_stride, USE_out);
     a->at = &c->rows;
 }
+
+#define SPLIT_ROWS 8 /* fewer than some cases have, more than others */
 
 static void fill_attend(qn_case *c, qn_attend *a)
 {
@@ -284,13 +293,18 @@ static void fill_attend(qn_case *c, qn_attend *a)
     spoil(c, q, a->d_head);
     a->y = floats(c, "y", values, USE_out);
     a->q = q;
-    const int n_pages = sequences(c, a->n, a->window, last_of);
+    const int n_pages = sequences(c, a->n, c->mood == MOOD_plain ? LONG_MOST : START_MOST, a->window, last_of);
     a->page_stride = 2 * QN_PAGE * qn_kv_row_bytes(a->type, a->n_kv, a->d_head) + 64;
     u8 *cache = qn_case_operand(c, "cache", (size_t)n_pages, a->page_stride, USE_in);
     a->cache = cache;
     a->at = &c->rows;
     a->scale = (float)(1 / sqrt(a->d_head));
+    const size_t heads = (size_t)SPLIT_ROWS * (size_t)a->n_head, chunks = (LONG_MOST + (size_t)a->n) / QN_CHUNK + 1;
+    a->parts = (qn_parts){ .n_split = SPLIT_ROWS, .n_chunks = (int)chunks };
+    a->parts.sums = qn_case_operand(c, "parts", heads * chunks * (size_t)(a->d_head + 2), sizeof(float), USE_scratch);
+    a->parts.ended = qn_case_operand(c, "ended", heads, sizeof(i32), USE_scratch);
     if (c->failed) return;
+    memset(a->parts.ended, 0, heads * sizeof(i32));
     memset(cache, 0xFF, (size_t)n_pages * a->page_stride);
     fill_cache(c, a, cache, last_of);
 }

@@ -6,6 +6,7 @@
 
 #include "base/half.h"
 #include "base/mem.h"
+#include "kernel/kvpage.h"
 #include "kernel/panel.h"
 #include "probe/case.h"
 
@@ -156,13 +157,14 @@ typedef struct view { const qn_attend *a; int row, kv; } view;
 static void token(const view *v, int t, int part, float *out)
 {
     const qn_attend *a = v->a;
-    const size_t row_bytes = qn_kv_row_bytes(a->type, a->n_kv, a->d_head);
     const u8 *page = a->cache + (size_t)a->at->pages[a->at->first[v->row] + t / QN_PAGE] * a->page_stride;
-    const u8 *at = page + (size_t)(QN_PAGE * part + t % QN_PAGE) * row_bytes;
-    qn_dtypes[a->type].decode(at + qn_dtype_bytes(a->type, (size_t)(v->kv * a->d_head)), out, (size_t)a->d_head);
+    const u8 *head = page + qn_kv_head_at(a->type, a->d_head, v->kv);
+    const size_t d = (size_t)a->d_head;
+    if (part == 0) qn_kv_get_k(a->type, head, t % QN_PAGE, out, a->d_head);
+    else qn_dtypes[a->type].decode(head + qn_dtype_bytes(a->type, d * (size_t)(QN_PAGE + t % QN_PAGE)), out, d);
 }
 
-#define CONTEXT_MOST 256 /* cases.c makes no longer ones */
+#define CONTEXT_MOST 1024 /* cases.c makes no longer ones */
 #define HEAD_MOST 512
 
 static void attend_head(const view *v, const float *q, double *y, double *bound)

@@ -118,7 +118,7 @@ static void hangs(const void *args, qn_lane lane)
 static void wrong_page(const void *args, qn_lane lane)
 {
     qn_attend a = *(const qn_attend *)args;
-    i32 pages[64] = { 0 };
+    i32 pages[256] = { 0 };
     qn_rows at = *a.at;
     memcpy(pages, at.pages, 21 * sizeof *pages); /* every case has at least seven pages for each of three sequences */
     pages[at.first[0]] = pages[at.first[0] + 1];

@@ -28,9 +28,9 @@
 #include "format/dtypes.def"
 #undef DTYPE
 
-MAKE(attend, f32, attend(args, lane, decode_f32))
-MAKE(attend, f16, attend(args, lane, decode_f16))
-MAKE(attend, q8_0, attend(args, lane, decode_q8_0))
+MAKE(attend, f32, attend(args, lane, DT_f32))
+MAKE(attend, f16, attend(args, lane, DT_f16))
+MAKE(attend, q8_0, attend(args, lane, DT_q8_0))
 MAKE(store, f16, store_f16(args, lane))
 MAKE(rmsnorm, f32, rmsnorm(args, lane))
 MAKE(headnorm, f32, headnorm(args, lane))

@@ -1,175 +1,322 @@
-/* attend.h - attention with the softmax made on the way: one pass over the pages, oldest first. Up to QUERIES queries (a row
- * and a head) that look at the same KV head of the same sequence go together, so a page is decoded once for all of them.
+/* attend.h - attention with the softmax made on the way. Up to QUERIES queries (a row and a head) that look at the same KV head
+ * of the same sequence are a group: they go through the tokens together, block by block, so that K and V come out of memory
+ * once for all of them. attend_tile.h has the two products; here are the softmax between them, the chunks, and the shares of
+ * the lanes.
  *
- * The law of rows: a query's own state (top, sum, acc) changes page by page, and pages begin at multiples of QN_PAGE tokens
- * of the sequence: which queries came along, and where a prompt was cut, is not seen. */
+ * The law of rows: a query's own state (top, sum, acc) changes block by block, and blocks and chunks are counted from the start
+ * of the sequence. Which queries came along, where a prompt was cut and who took which chunk is not seen. Where a token is
+ * seen by some queries of a tile and not by others, each query goes alone: weight zero times a value that is no number would
+ * not be zero. */
 #ifndef QN_GENERIC_ATTEND_H
 #define QN_GENERIC_ATTEND_H
 
 #include <math.h>
+#include <stdatomic.h>
 
+#include "kernel/generic/attend_tile.h"
 #include "kernel/generic/vexp.h"
-#include "kernel/op.h"
 
-#define QUERIES 16
-#define HEAD_MOST 512      /* the model refuses larger heads */
-#define STRIDE (HEAD_MOST + 16) /* between tokens of a decoded page: a constant, and no two of them share a set of the cache */
-static_assert(QN_PAGE % LANES == 0, "scores of a page are whole vectors");
+#define QUERIES 48
+static_assert(QUERIES % TILE_ROWS == 0 && QN_CHUNK % BLOCK == 0, "whole tiles, whole blocks");
 
 typedef struct query {
     float *y;
     int first, last;       /* tokens that it sees */
-    float top, sum;        /* largest score so far; sum of e^(score - top) */
-    _Alignas(64) float p[QN_PAGE]; /* scores of the page, then weights of its tokens */
+    float top, sum;        /* of the chunk: largest score so far; sum of e^(score - top) */
+    float all_top, all_sum; /* of the chunks before */
 } query;
+
+/* Queries of a group, before anything is fetched for them: n of them from the j-th of a run of rows of one sequence, where the
+ * heads of a row that share a KV head follow each other. */
+typedef struct place {
+    int row, rows;         /* the run */
+    int kv, j, n;
+} place;
 
 typedef struct group {
     const qn_attend *a;
-    void (*decode)(const void *blocks, float *y, size_t n);
+    place at;
     const i32 *pages;      /* block table of the sequence */
-    int kv, n, d;          /* d: d_head rounded up to whole vectors; what is behind d_head is 0 */
+    int d;                 /* d_head rounded up to whole vectors */
+    int first, last;       /* tokens that anyone sees */
     query q[QUERIES];
-    _Alignas(64) float x[QUERIES * HEAD_MOST];    /* [n, d] queries, scaled */
-    _Alignas(64) float acc[QUERIES * HEAD_MOST];  /* [n, d] sums of weighted values */
-    _Alignas(64) float page[QN_PAGE * STRIDE];    /* [QN_PAGE, d] K, then V, of one page */
+    _Alignas(64) float x[QUERIES * QN_KV_HEAD_MOST];    /* by tiles: [d_head][TILE_ROWS], scaled */
+    _Alignas(64) float acc[QUERIES * QN_KV_HEAD_MOST];  /* [n, d] weighted values of the chunk */
+    _Alignas(64) float all[QUERIES * QN_KV_HEAD_MOST];  /* [n, d] of the chunks before it */
+    _Alignas(64) float s[TILE_ROWS * BLOCK];            /* scores, then weights, of a tile */
 } group;
 
-static void join_group(group *g, int row, int head)
-{
-    const qn_attend *a = g->a;
-    const size_t from = ((size_t)row * (size_t)a->n_head + (size_t)head) * (size_t)a->d_head, to = (size_t)g->n * (size_t)g->d;
-    const int last = a->at->pos[row];
-    for (int i = 0; i < a->d_head; i++) g->x[to + (size_t)i] = a->q[from + (size_t)i] * a->scale;
-    for (int i = a->d_head; i < g->d; i++) g->x[to + (size_t)i] = 0;
-    memset(g->acc + to, 0, (size_t)g->d * sizeof *g->acc);
-    g->q[g->n++] = (query){ .y = a->y + from, .last = last, .first = a->window ? qn_maxi(0, last - a->window + 1) : 0,
-                            .top = -INFINITY };
-}
+/* ---- groups of a pass */
 
-/* K (part 0) or V (part 1) of a page, all of its tokens */
-static void fetch(group *g, int page, int part)
+static bool next_place(const qn_attend *a, place *p)
 {
-    const qn_attend *a = g->a;
-    const size_t row_bytes = qn_kv_row_bytes(a->type, a->n_kv, a->d_head);
-    const u8 *at = a->cache + (size_t)g->pages[page] * a->page_stride + (size_t)(part * QN_PAGE) * row_bytes +
-                   qn_dtype_bytes(a->type, (size_t)g->kv * (size_t)a->d_head);
-    for (int t = 0; t < QN_PAGE; t++) g->decode(at + (size_t)t * row_bytes, g->page + t * STRIDE, (size_t)a->d_head);
-}
-
-static void score(const float *x, const float *k, int d, float *s)
-{
-    for (int t0 = 0; t0 < QN_PAGE; t0 += LANES) {
-        vf acc[LANES];
-        const float *row = k + t0 * STRIDE;
-        UNROLL for (int t = 0; t < LANES; t++) acc[t] = splat(0);
-        for (int i = 0; i < d; i += LANES) {
-            const vf v = load(x + i);
-            UNROLL for (int t = 0; t < LANES; t++) acc[t] = vfma(v, load(row + t * STRIDE + i), acc[t]);
-        }
-        store(s + t0, sums(acc));
+    const int per_kv = a->n_head / a->n_kv;
+    p->j += p->n;
+    if (p->j == p->rows * per_kv) {
+        p->j = 0;
+        p->kv++;
     }
+    if (p->kv == a->n_kv || p->rows == 0) {
+        p->row += p->rows;
+        p->rows = p->kv = 0;
+        if (p->row == a->n) return false;
+        while (p->row + p->rows < a->n && a->at->first[p->row + p->rows] == a->at->first[p->row]) p->rows++;
+    }
+    p->n = qn_mini(QUERIES, p->rows * per_kv - p->j);
+    return true;
 }
 
-/* Scores of tokens begin..end-1 of the page to weights, 0 for the others. Returns what the sums so far must be scaled with. */
-static float weigh(query *q, int begin, int end)
+static int first_seen(const qn_attend *a, int row) { return a->window ? qn_maxi(0, a->at->pos[row] - a->window + 1) : 0; }
+
+/* chunks that the group looks at: *from is the first */
+static int count_chunks(const qn_attend *a, const place *p, int *from)
 {
-    for (int t = 0; t < begin; t++) q->p[t] = -INFINITY;
-    for (int t = end; t < QN_PAGE; t++) q->p[t] = -INFINITY;
-    float most = q->top;
-    for (int t = 0; t < QN_PAGE; t += LANES) {
-        const float here = top(load(q->p + t));
-        most = here > most ? here : most;
+    const int per_kv = a->n_head / a->n_kv;
+    *from = first_seen(a, p->row + p->j / per_kv) / QN_CHUNK;
+    return a->at->pos[p->row + (p->j + p->n - 1) / per_kv] / QN_CHUNK - *from + 1;
+}
+
+static void open_group(group *g, const qn_attend *a, const place *p)
+{
+    const int per_kv = a->n_head / a->n_kv, d = a->d_head;
+    g->a = a;
+    g->at = *p;
+    g->pages = a->at->pages + a->at->first[p->row];
+    g->d = (d + LANES - 1) / LANES * LANES;
+    for (int i = 0; i < p->n; i++) {
+        const int row = p->row + (p->j + i) / per_kv, head = p->kv * per_kv + (p->j + i) % per_kv;
+        const size_t from = ((size_t)row * (size_t)a->n_head + (size_t)head) * (size_t)d;
+        float *x = g->x + i / TILE_ROWS * TILE_ROWS * d + i % TILE_ROWS;
+        for (int k = 0; k < d; k++) x[k * TILE_ROWS] = a->q[from + (size_t)k] * a->scale;
+        g->q[i] = (query){ .y = a->y + from, .first = first_seen(a, row), .last = a->at->pos[row] };
     }
-    vf total = { 0 };
-    for (int t = 0; t < QN_PAGE; t += LANES) {
-        const vf w = vexp(load(q->p + t) - splat(most));
-        store(q->p + t, w);
+    g->first = g->q[0].first;
+    g->last = g->q[p->n - 1].last;
+}
+
+/* ---- the softmax */
+
+INLINE float e_to(float x) { return vexp_below(splat(x))[0]; }
+
+/* Tokens of a block that a query sees, counted within it; none: begin >= end */
+INLINE int block_begin(const query *q, int block) { return qn_maxi(0, q->first - block * BLOCK); }
+INLINE int block_end(const query *q, int block) { return qn_mini(BLOCK, q->last + 1 - block * BLOCK); }
+
+static void hide(float *s, int begin, int end)
+{
+    for (int t = 0; t < begin; t++) s[t] = -INFINITY;
+    for (int t = end; t < BLOCK; t++) s[t] = -INFINITY;
+}
+
+/* Scores to weights. Returns what the sums so far must be scaled with. */
+static float weigh(query *q, float *s)
+{
+    vf most = load(s);
+    for (int t = LANES; t < BLOCK; t += LANES) most = vmax(load(s + t), most); /* of two, one NaN, the second is kept */
+    const float here = top(most), now = here > q->top ? here : q->top;
+    const vf base = splat(now == -INFINITY ? 0 : now);
+    vf total = splat(0);
+    for (int t = 0; t < BLOCK; t += LANES) {
+        const vf w = vexp_below(load(s + t) - base);
+        store(s + t, w);
         total += w;
     }
-    const float keep = vexp(splat(q->top - most))[0];
-    q->top = most;
+    const float keep = now == q->top ? 1 : e_to(q->top - now);
+    q->top = now;
     q->sum = q->sum * keep + sum(total);
     return keep;
 }
 
-INLINE void blend(float *acc, const float *v, const float *p, int begin, int end, float keep, const int n)
+static void scale_row(float *x, int d, float by)
 {
-    vf s[4];
-    UNROLL for (int j = 0; j < n; j++) s[j] = load(acc + j * LANES) * splat(keep);
-    for (int t = begin; t < end; t++)
-        UNROLL for (int j = 0; j < n; j++) s[j] = vfma(splat(p[t]), load(v + t * STRIDE + j * LANES), s[j]);
-    UNROLL for (int j = 0; j < n; j++) store(acc + j * LANES, s[j]);
+    for (int i = 0; i < d; i += LANES) store(x + i, load(x + i) * splat(by));
 }
 
-static void blend_page(float *acc, const float *v, int d, const query *q, int begin, int end, float keep)
+/* The sums of a chunk behind those of the chunks before. A chunk in which nothing has weight changes nothing. */
+static void join_chunk(group *g, int i)
 {
-    int i = 0;
-    for (; i + 4 * LANES <= d; i += 4 * LANES) blend(acc + i, v + i, q->p, begin, end, keep, 4);
-    for (; i < d; i += LANES) blend(acc + i, v + i, q->p, begin, end, keep, 1);
-}
-
-/* Tokens of a page that a query sees, counted within the page; none: begin >= end */
-INLINE int page_begin(const query *q, int page) { return qn_maxi(0, q->first - page * QN_PAGE); }
-INLINE int page_end(const query *q, int page) { return qn_mini(QN_PAGE, q->last + 1 - page * QN_PAGE); }
-
-static bool anyone_sees(const group *g, int page)
-{
-    for (int i = 0; i < g->n; i++)
-        if (page_begin(&g->q[i], page) < page_end(&g->q[i], page)) return true;
-    return false;
-}
-
-static void take_page(group *g, int page)
-{
-    float keep[QUERIES];
-    fetch(g, page, 0);
-    for (int i = 0; i < g->n; i++) {
-        query *q = &g->q[i];
-        const int begin = page_begin(q, page), end = page_end(q, page);
-        if (begin >= end) continue;
-        score(g->x + i * g->d, g->page, g->d, q->p);
-        keep[i] = weigh(q, begin, end);
+    query *q = &g->q[i];
+    float *all = g->all + i * g->d;
+    const float *acc = g->acc + i * g->d;
+    if (q->sum == 0) return;
+    if (q->all_sum == 0) {
+        memcpy(all, acc, (size_t)g->d * sizeof *all);
+        q->all_top = q->top;
+        q->all_sum = q->sum;
+        return;
     }
-    fetch(g, page, 1);
-    for (int i = 0; i < g->n; i++) {
-        const query *q = &g->q[i];
-        const int begin = page_begin(q, page), end = page_end(q, page);
-        if (begin < end) blend_page(g->acc + i * g->d, g->page, g->d, q, begin, end, keep[i]);
-    }
+    const float now = q->top > q->all_top ? q->top : q->all_top;
+    const float before = e_to(q->all_top - now), here = e_to(q->top - now);
+    for (int k = 0; k < g->d; k += LANES) store(all + k, vfma(load(acc + k), splat(here), load(all + k) * splat(before)));
+    q->all_sum = q->all_sum * before + q->sum * here;
+    q->all_top = now;
 }
 
 static void finish_group(group *g)
 {
-    int first = g->q[0].first, last = g->q[0].last;
-    for (int i = 1; i < g->n; i++) {
-        first = qn_mini(first, g->q[i].first);
-        last = qn_maxi(last, g->q[i].last);
-    }
-    for (int page = first / QN_PAGE; page <= last / QN_PAGE; page++)
-        if (anyone_sees(g, page)) take_page(g, page);
-    for (int i = 0; i < g->n; i++)
-        for (int j = 0; j < g->a->d_head; j++) g->q[i].y[j] = g->acc[i * g->d + j] / g->q[i].sum;
-    g->n = 0;
+    for (int i = 0; i < g->at.n; i++)
+        for (int j = 0; j < g->a->d_head; j++) g->q[i].y[j] = g->all[i * g->d + j] / g->q[i].all_sum;
 }
 
-static void attend(const qn_attend *a, qn_lane lane, void (*decode)(const void *blocks, float *y, size_t n))
+/* ---- a chunk */
+
+/* Weights times values: what all queries of the tile see together, what is before and behind it one by one. */
+INLINE void blend_rows(group *g, const qn_dtype type, blending *b, int block, int from, int n)
 {
-    const int per_kv = a->n_head / a->n_kv, all = a->n * a->n_head;
-    group g;
-    g.a = a;
-    g.decode = decode;
-    g.n = 0;
-    g.d = (a->d_head + LANES - 1) / LANES * LANES;
-    if (g.d > a->d_head) memset(g.page, 0, sizeof g.page);
-    for (int i = lane_begin(all, lane), end = lane_end(all, lane); i < end; i++) {
-        const int kv = i / (a->n * per_kv), row = i % (a->n * per_kv) / per_kv, head = kv * per_kv + i % per_kv;
-        const i32 *pages = a->at->pages + a->at->first[row];
-        if (g.n && (g.n == QUERIES || g.kv != kv || g.pages != pages)) finish_group(&g);
-        g.kv = kv;
-        g.pages = pages;
-        join_group(&g, row, head);
+    const int d_head = g->a->d_head;
+    int begin = 0, end = BLOCK;
+    for (int i = from; i < from + n; i++) {
+        begin = qn_maxi(begin, block_begin(&g->q[i], block));
+        end = qn_mini(end, block_end(&g->q[i], block));
     }
-    if (g.n) finish_group(&g);
+    const float *p = b->p;
+    float *acc = b->acc;
+    if (begin >= end) begin = end = BLOCK; /* nothing in common */
+    for (int part = 0; part < 3; part++) {
+        for (int i = 0; i < (part == 1 ? 1 : n); i++) {
+            const query *q = &g->q[from + i];
+            b->p = p + i * BLOCK;
+            b->acc = acc + i * g->d;
+            b->begin = part == 0 ? block_begin(q, block) : part == 1 ? begin : end;
+            b->end = part == 0 ? qn_mini(begin, block_end(q, block)) : part == 1 ? end : block_end(q, block);
+            if (b->begin >= b->end) continue;
+            if (part == 1) blend(type, b, d_head, n);
+            else blend_n(type, b, d_head, 1);
+        }
+    }
+}
+
+typedef struct block_keys { const u8 *k[BLOCK_PAGES], *next[BLOCK_PAGES]; } block_keys;
+
+INLINE void take_tile(group *g, const qn_dtype type, const block_keys *keys, blending *b, int block, int from, int n)
+{
+    scores(type, g->x + from * g->a->d_head, g->a->d_head, keys->k, keys->next, g->s, n);
+    for (int i = 0; i < n; i++) {
+        query *q = &g->q[from + i];
+        const int begin = block_begin(q, block), end = block_end(q, block);
+        if (begin >= end) continue;
+        if (begin > 0 || end < BLOCK) hide(g->s + i * BLOCK, begin, end);
+        const float keep = weigh(q, g->s + i * BLOCK);
+        if (keep != 1) scale_row(g->acc + (from + i) * g->d, g->d, keep);
+    }
+    b->p = g->s;
+    b->acc = g->acc + from * g->d;
+    blend_rows(g, type, b, block, from, n);
+}
+
+/* The K of a page; what nobody sees may not exist: another page stands for it. */
+INLINE const u8 *page_at(const group *g, const u8 *head, int page)
+{
+    page = qn_maxi(g->first / QN_PAGE, qn_mini(g->last / QN_PAGE, page));
+    return head + (size_t)g->pages[page] * g->a->page_stride;
+}
+
+INLINE void take_block(group *g, const qn_dtype type, int block)
+{
+    const qn_attend *a = g->a;
+    const size_t part = qn_kv_part_bytes(type, a->d_head);
+    const u8 *head = a->cache + qn_kv_head_at(type, a->d_head, g->at.kv);
+    blending b = { .row_bytes = part / QN_PAGE, .d = g->d };
+    block_keys keys;
+    for (int i = 0; i < BLOCK_PAGES; i++) {
+        keys.k[i] = page_at(g, head, block * BLOCK_PAGES + i);
+        keys.next[i] = page_at(g, head, (block + 1) * BLOCK_PAGES + i);
+        b.v[i] = keys.k[i] + part;
+        b.next[i] = keys.next[i] + part;
+    }
+    for (int from = 0; from < g->at.n; from += TILE_ROWS) {
+        const int n = qn_mini(TILE_ROWS, g->at.n - from);
+        if (g->q[from + n - 1].last >= block * BLOCK && g->q[from].first < (block + 1) * BLOCK)
+            take_tile(g, type, &keys, &b, block, from, n);
+    }
+}
+
+INLINE void take_chunk(group *g, const qn_dtype type, int chunk)
+{
+    const int per = QN_CHUNK / BLOCK, last = qn_mini(g->last / BLOCK, chunk * per + per - 1);
+    for (int i = 0; i < g->at.n; i++) {
+        g->q[i].top = -INFINITY;
+        g->q[i].sum = 0;
+    }
+    memset(g->acc, 0, (size_t)(g->at.n * g->d) * sizeof *g->acc);
+    for (int block = qn_maxi(g->first / BLOCK, chunk * per); block <= last; block++) take_block(g, type, block);
+}
+
+/* ---- the shares of the lanes */
+
+static float *part_of(const group *g, int i, int chunk)
+{
+    const qn_attend *a = g->a;
+    const int per_kv = a->n_head / a->n_kv, row = g->at.row + (g->at.j + i) / per_kv;
+    const size_t at = (size_t)row * (size_t)a->n_head + (size_t)(g->at.kv * per_kv + (g->at.j + i) % per_kv);
+    return a->parts.sums + (at * (size_t)a->parts.n_chunks + (size_t)chunk) * (size_t)(a->d_head + 2);
+}
+
+static void leave_part(const group *g, int chunk)
+{
+    const size_t d = (size_t)g->a->d_head;
+    for (int i = 0; i < g->at.n; i++) {
+        float *part = part_of(g, i, chunk);
+        memcpy(part, g->acc + i * g->d, d * sizeof *part);
+        part[d] = g->q[i].top;
+        part[d + 1] = g->q[i].sum;
+    }
+}
+
+static void join_parts(group *g, int from, int n)
+{
+    const size_t d = (size_t)g->a->d_head;
+    for (int i = 0; i < g->at.n; i++) {
+        for (int chunk = from; chunk < from + n; chunk++) {
+            const float *part = part_of(g, i, chunk);
+            memcpy(g->acc + i * g->d, part, d * sizeof *part);
+            g->q[i].top = part[d];
+            g->q[i].sum = part[d + 1];
+            join_chunk(g, i);
+        }
+    }
+    finish_group(g);
+}
+
+/* Chunks begin..end-1 of the group's n. The lane that ends the last of all joins them. */
+INLINE void take_share(group *g, const qn_dtype type, int index, int begin, int end, int first, int n)
+{
+    for (int chunk = first + begin; chunk < first + end; chunk++) {
+        take_chunk(g, type, chunk);
+        leave_part(g, chunk);
+    }
+    atomic_int *ended = (atomic_int *)(void *)(g->a->parts.ended + index);
+    if (atomic_fetch_add_explicit(ended, end - begin, memory_order_acq_rel) + end - begin < n) return;
+    atomic_store_explicit(ended, 0, memory_order_relaxed);
+    join_parts(g, first, n);
+}
+
+INLINE void take_whole(group *g, const qn_dtype type, int first, int n)
+{
+    for (int chunk = first; chunk < first + n; chunk++) {
+        take_chunk(g, type, chunk);
+        for (int i = 0; i < g->at.n; i++) join_chunk(g, i);
+    }
+    finish_group(g);
+}
+
+INLINE void attend(const qn_attend *a, qn_lane lane, const qn_dtype type)
+{
+    const bool split = a->n <= a->parts.n_split;
+    int units = 0, first;
+    for (place p = { 0 }; next_place(a, &p);) units += split ? count_chunks(a, &p, &first) : 1;
+    const int begin = lane_begin(units, lane), end = lane_end(units, lane);
+    int at = 0, index = 0;
+    group g;
+    for (place p = { 0 }; at < end && next_place(a, &p); index++) {
+        const int chunks = count_chunks(a, &p, &first), n = split ? chunks : 1;
+        const int from = qn_maxi(begin - at, 0), to = qn_mini(end - at, n);
+        at += n;
+        if (from >= to) continue;
+        open_group(&g, a, &p);
+        if (n > 1) take_share(&g, type, index, from, to, first, n);
+        else take_whole(&g, type, first, chunks);
+    }
 }
 
 #endif
