@@ -60,7 +60,7 @@ TEST_SRC := $(wildcard tests/unit/test_*.c)
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 
 obj = $(patsubst src/%.c,$(BUILD)/obj/%.o,$(1))
-LIB_OBJ := $(call obj,$(LIB_SRC)) $(if $(YYJSON),,$(BUILD)/obj/yyjson.o)
+LIB_OBJ := $(call obj,$(LIB_SRC)) $(BUILD)/obj/page_files.o $(if $(YYJSON),,$(BUILD)/obj/yyjson.o)
 CLI_OBJ := $(call obj,$(CLI_SRC))
 TESTS   := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(TEST_SRC))
 EXAMPLES := $(patsubst examples/%.c,$(BUILD)/examples/%,$(wildcard examples/*.c))
@@ -105,6 +105,16 @@ $(BUILD)/commit: always
 	@mkdir -p $(@D)
 	@echo '$(COMMIT)' | cmp -s - $@ || echo '$(COMMIT)' > $@
 always:
+
+# The page of HTML reports: real files below src/report/page, constants in the program.
+PAGE    := src/report/page
+PAGE_JS := $(addprefix $(PAGE)/,base.js timeline.js icicle.js roofline.js curves.js memory.js table.js report.js compare.js start.js)
+$(BUILD)/obj/page_files.c: $(PAGE)/page.html $(PAGE)/page.css $(PAGE_JS) tools/embed.py Makefile
+	@mkdir -p $(@D)
+	@{ tools/embed.py qn_page_html $(PAGE)/page.html; tools/embed.py qn_page_css $(PAGE)/page.css; \
+	   tools/embed.py qn_page_js $(PAGE_JS); } > $@.part && mv $@.part $@
+$(BUILD)/obj/page_files.o: $(BUILD)/obj/page_files.c
+	$(CC) $(CFLAGS) -c -o $@ $<
 
 $(BUILD)/obj/yyjson.o: $(DEPDIR)/yyjson/yyjson.c Makefile
 	@mkdir -p $(@D)
