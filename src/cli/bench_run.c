@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "cli/bench.h"
+#include "cli/tracing.h"
 
 #define SEED 1
 #define MOST_SPREAD 0.10  /* of the median, from least to most: a quiet machine stays below 3 % */
@@ -147,9 +148,17 @@ const char *qn_bench_disturbance(const qn_bench_result *r, char out[160])
 
 /* ---- samples -------------------------------------------------------------------------------------------------------- */
 
+static void record(const qn_bench_setup *s, const qn_bench_test *t, int rep, int tokens, u64 begin)
+{
+    char name[64];
+    qn_tracing_test(qn_engine_trace(s->engine), qn_bench_name(t, name), rep, (u64)tokens, begin, qn_now_ns() - begin);
+}
+
 static bool warm_up(qn_bench_setup *s, const qn_bench_test *t, qn_err *e)
 {
+    const u64 begin = qn_now_ns();
     const bool ok = read_prompt(s, t->n_prompt, e) && generate(s, t->n_gen ? 1 : 0, e);
+    record(s, t, -1, t->n_prompt + (t->n_gen ? 1 : 0), begin);
     qn_session_rewind(s->session, t->n_depth);
     return ok;
 }
@@ -163,6 +172,7 @@ static bool take_sample(qn_bench_setup *s, qn_bench_result *r, int i, double *sw
     r->ns[i] = (double)(qn_now_ns() - start);
     r->ts[i] = (t->n_prompt + t->n_gen) * 1e9 / r->ns[i];
     *switched += (double)(switches() - before);
+    record(s, t, i, t->n_prompt + t->n_gen, start);
     qn_session_rewind(s->session, t->n_depth);
     return true;
 }

@@ -1,6 +1,7 @@
 /* cmd_batch_bench.c - quern batch-bench: what many sequences at once give in all, with the tests and columns of
  * llama-batched-bench. B sequences each read PP tokens, then each makes TG; every pass has one row of each. One engine, B
  * sessions. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -8,7 +9,7 @@
 #include "base/numlist.h"
 #include "base/rng.h"
 #include "base/stats.h"
-#include "cli/command.h"
+#include "cli/tracing.h"
 
 typedef struct batch_args {
     qn_engine_args engine;
@@ -88,15 +89,19 @@ static bool generate(batch_bench *b, const row *r, qn_err *e)
     return true;
 }
 
-static bool run_once(batch_bench *b, const row *r, double *pp_s, double *tg_s, qn_err *e)
+static bool run_once(batch_bench *b, const row *r, int rep, double *pp_s, double *tg_s, qn_err *e)
 {
     for (int k = 0; k < b->n_sessions; k++) qn_session_rewind(b->sessions[k], 0);
     const u64 start = qn_now_ns();
     if (r->pp && !read_prompts(b, r, e)) return false;
     const u64 middle = qn_now_ns();
     if (!generate(b, r, e)) return false;
+    const u64 end = qn_now_ns();
     *pp_s = (double)(middle - start) * 1e-9;
-    *tg_s = (double)(qn_now_ns() - middle) * 1e-9;
+    *tg_s = (double)(end - middle) * 1e-9;
+    char name[64];
+    snprintf(name, sizeof name, "pp%d+tg%d x %d", r->pp, r->tg, r->pl);
+    qn_tracing_test(qn_engine_trace(b->engine), name, rep, (u64)(r->pp + r->tg) * (u64)r->pl, start, end - start);
     return true;
 }
 
@@ -104,7 +109,7 @@ static bool run_row(batch_bench *b, row *r, qn_err *e)
 {
     qn_stats s;
     for (int i = 0; i < b->a->repeats; i++)
-        if (!run_once(b, r, &b->pp_s[i], &b->tg_s[i], e)) return false;
+        if (!run_once(b, r, i, &b->pp_s[i], &b->tg_s[i], e)) return false;
     qn_stats_of(b->pp_s, (size_t)b->a->repeats, &s);
     r->t_pp = s.p50;
     qn_stats_of(b->tg_s, (size_t)b->a->repeats, &s);
@@ -138,7 +143,7 @@ static bool run_rows(batch_bench *b, const qn_ints *pp, const qn_ints *tg, const
 {
     row warm = { .pp = 32, .tg = 1, .pl = 1 };
     warm.pp = qn_mini(warm.pp, b->a->engine.n_ctx - 1);
-    if (!run_once(b, &warm, &warm.t_pp, &warm.t_tg, e)) return false;
+    if (!run_once(b, &warm, -1, &warm.t_pp, &warm.t_tg, e)) return false;
     if (b->a->format == 0)
         qn_cli_printf("|    PP |     TG |    B |   N_KV |   T_PP s | S_PP t/s |   T_TG s | S_TG t/s |      T s |    S t/s |\n"
                       "|-------|--------|------|--------|----------|----------|----------|----------|----------|----------|\n");

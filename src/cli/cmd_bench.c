@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/numlist.h"
 #include "cli/bench.h"
+#include "cli/tracing.h"
 #include "probe/machine.h"
 
 typedef struct bench_args {
@@ -16,6 +17,8 @@ typedef struct bench_args {
     double delay;
     bool ceilings, no_repack;
     const char *device;
+    const char *trace;
+    int trace_level;
 } bench_args;
 
 static const qn_opt tests[] = {
@@ -55,6 +58,8 @@ static const qn_opt outputs[] = {
       "format on stderr, as well", 0, 0 },
     { "ceilings", NULL, NULL, OPT_flag, QN_AT(bench_args, ceilings, bool), NULL, "on",
       "measure the machine's ceilings first; --no-ceilings: do not", 0, 0 },
+    { "trace", NULL, NULL, OPT_text, QN_AT(bench_args, trace, const char *), "FILE", NULL, QN_TRACE_HELP, 0, 0 },
+    { "trace-level", NULL, NULL, OPT_choice, QN_AT(bench_args, trace_level, int), QN_TRACE_LEVELS, "step", QN_LEVEL_HELP, 0, 0 },
     { 0 },
 };
 
@@ -181,13 +186,20 @@ static bool read_rivals(bench *b, qn_err *e)
     return true;
 }
 
+/* A trace has one header and one plan. */
+static bool check_trace(const bench *b, qn_err *e)
+{
+    if (!b->a->trace || b->n_models * b->threads.n * b->batches.n * b->isas.n * b->kvs.n == 1) return true;
+    return qn_fail(e, QN_EUSAGE, "--trace records one model with one setting: give one of each");
+}
+
 static bool read_args(bench *b, qn_err *e)
 {
     const bench_args *a = b->a;
     return read_numbers(&a->threads, 0, 0, 1024, "--threads", &b->threads, e) &&
            read_numbers(&a->batches, 512, 1, 1 << 20, "--batch-size", &b->batches, e) &&
            read_words(&a->isas, qn_isa_parse, "--isa", &b->isas, e) && read_words(&a->kvs, parse_kv, "--kv", &b->kvs, e) &&
-           read_tests(b, e) && read_models(b, e) && read_rivals(b, e);
+           read_tests(b, e) && read_models(b, e) && read_rivals(b, e) && check_trace(b, e);
 }
 
 /* ---- running it ----------------------------------------------------------------------------------------------------- */
@@ -238,10 +250,11 @@ static bool run_test(bench *b, qn_bench_setup *s, const qn_bench_test *t, qn_err
 
 static bool run_setup(bench *b, const char *model, int t, int n_batch, int i, int kv, qn_err *e)
 {
+    const qn_ceilings *ceilings = b->n_ceilings ? &b->ceilings[t * b->isas.n + i] : NULL;
     qn_bench_setup s = { .args = { .threads = b->threads.at[t], .isa = b->isas.at[i], .kv = kv, .n_ctx = b->n_ctx,
-                                   .n_batch = n_batch, .no_repack = b->a->no_repack,
-                                   .device = b->a->device },
-                         .kv = kv_names[kv], .ceilings = b->n_ceilings ? &b->ceilings[t * b->isas.n + i] : NULL };
+                                   .n_batch = n_batch, .no_repack = b->a->no_repack, .device = b->a->device,
+                                   .trace = b->a->trace, .trace_level = b->a->trace_level, .ceilings = ceilings },
+                         .kv = kv_names[kv], .ceilings = ceilings };
     bool ok = qn_bench_open(b->c, model, &s, e);
     if (ok && strcmp(qn_engine_device(s.engine), "cpu")) s.ceilings = NULL; /* they are the CPU's */
     for (int k = 0; ok && k < b->n_tests; k++) ok = run_test(b, &s, &b->tests[k], e);

@@ -6,7 +6,7 @@
 
 #include "base/cpu.h"
 #include "base/str.h"
-#include "cli/command.h"
+#include "cli/tracing.h"
 #include "probe/ceilings.h"
 #include "probe/machine.h"
 
@@ -260,6 +260,7 @@ static bool measure(qn_cli *c, const doctor_args *a, findings *f, qn_err *e)
     f->measured = qn_ceilings_measure(&f->c, &o, e);
     qn_interrupt_polled(false);
     qn_bar_close(&bar);
+    if (f->measured) qn_cli_keep_ceilings(c, &f->c);
     return f->measured;
 }
 
@@ -288,7 +289,7 @@ const qn_command qn_command_doctor = {
              "seconds how fast memory is read, how fast numbers are multiplied and added, what a barrier of the "
              "threads and a reading of the clock cost; and says in plain words what slows a model down here.\n\n"
              "Decoding one token reads all weights once: read speed divided by the model's size is the most tokens per second "
-             "that this machine can give.",
+             "that this machine can give. What was measured is kept, so that traces can say how near a step came to it.",
     .examples = "quern doctor\tlook and measure\n"
                 "quern doctor -t 1 --json\tone thread, for a program\n",
     .min_args = 0,

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "cli/command.h"
+#include "cli/tracing.h"
 
 typedef struct ppl_args { qn_engine_args engine; int chunks; bool json; } ppl_args;
 
@@ -118,13 +118,15 @@ static int report(const qn_cli *c, const ppl_args *a, const score *s, int n_chun
     return qn_cli_finish(c, &b);
 }
 
-static bool read_text(const qn_cli *c, const qn_model *m, int n_ctx, int32_t **ids, size_t *n_ids, qn_err *e)
+static bool read_text(const qn_cli *c, const qn_model *m, qn_trace *trace, int n_ctx, int32_t **ids, size_t *n_ids, qn_err *e)
 {
     char *text = NULL;
     size_t n = 0;
     if (!qn_model_tokenizer(m)) return qn_fail(e, QN_EUNSUPPORTED, "%s has no vocabulary", c->args[0]);
-    const bool ok = qn_cli_read(c->args[1], &text, &n, e) &&
-                    qn_tokenize(qn_model_tokenizer(m), text, n, NULL, QN_TOK_ADD_SPECIAL, ids, n_ids, e);
+    bool ok = qn_cli_read(c->args[1], &text, &n, e);
+    const u64 begin = qn_now_ns();
+    ok = ok && qn_tokenize(qn_model_tokenizer(m), text, n, NULL, QN_TOK_ADD_SPECIAL, ids, n_ids, e);
+    if (ok) qn_tracing_tokenize(trace, begin, n, *n_ids);
     qn_free(text);
     if (ok && *n_ids < 2 * (size_t)n_ctx)
         return qn_fail(e, QN_EUSAGE, "%s: %zu tokens are too few; two contexts of %d are the least", c->args[1], *n_ids, n_ctx);
@@ -144,7 +146,8 @@ static int run(qn_cli *c, void *values)
     if (a->engine.n_ctx == 0) a->engine.n_ctx = 512;
     bool ok = a->engine.n_ctx >= 4 || qn_fail(&e, QN_EUSAGE, "--ctx-size: a chunk needs at least 4 tokens");
     ok = ok && qn_cli_open(c, c->args[0], &a->engine, false, &m, &en, &e) &&
-         read_text(c, m, a->engine.n_ctx, &ids, &n_ids, &e) && score_all(c, a, m, en, ids, n_ids, &s, &n_chunks, &e);
+         read_text(c, m, qn_engine_trace(en), a->engine.n_ctx, &ids, &n_ids, &e) &&
+         score_all(c, a, m, en, ids, n_ids, &s, &n_chunks, &e);
     if (ok && s.count == 0) ok = qn_fail(&e, QN_EUSAGE, "--chunks: nothing to score");
     const int code = ok ? report(c, a, &s, n_chunks, n_ids) : qn_cli_fail(c, &e);
     qn_free(ids);

@@ -146,6 +146,8 @@ typedef struct qn_engine_args {
     const struct qn_ceilings *ceilings;
 } qn_engine_args;
 extern const qn_opt qn_engine_opts[];
+#define QN_TRACE_HELP "record what happens, as JSONL; .zst: compressed"
+#define QN_LEVEL_HELP "how much is recorded: requests; tokens too; every step too"
 #define QN_DEVICE_HELP "auto, cpu, cuda or cuda:N; auto: a GPU if it works, else the CPU"
 
 /* A model name as typed (file, folder, pulled name; NULL: the default one) to a path that is yours. */

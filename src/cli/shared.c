@@ -25,9 +25,9 @@ const qn_opt qn_engine_opts[] = {
       "leave the weights as they are mapped, though kernels want another order", 0, 0 },
     { "device", NULL, NULL, OPT_text, QN_AT(qn_engine_args, device, const char *), "DEVICE", "auto", QN_DEVICE_HELP, 0, 0 },
     { "trace", NULL, NULL, OPT_text, QN_AT(qn_engine_args, trace, const char *), "FILE", NULL,
-      "record what happens, as JSONL; .zst: compressed", 0, 0 },
+      QN_TRACE_HELP, 0, 0 },
     { "trace-level", NULL, NULL, OPT_choice, QN_AT(qn_engine_args, trace_level, int), QN_TRACE_LEVELS, "step",
-      "how much: requests, tokens too, every step too", 0, 0 },
+      QN_LEVEL_HELP, 0, 0 },
     { 0 },
 };
 

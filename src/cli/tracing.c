@@ -19,7 +19,8 @@
 
 static qn_str text(const char *s) { return (qn_str){ s, strlen(s) }; }
 
-char *qn_ceilings_path(qn_err *e)
+/* The file that keeps them, yours to free; NULL: there is no place for it. */
+static char *ceilings_path(qn_err *e)
 {
     char *dir = qn_place_path(QN_PLACE_CACHE, e);
     char *path = dir ? qn_path_join(dir, "ceilings.db", e) : NULL;
@@ -63,7 +64,7 @@ static bool find_ceilings(const qn_engine_args *a, qn_ev_trace *h, char why[240]
     qn_err e = { 0 };
     qn_ceilings kept;
     if (a->ceilings) return set_ceilings(h, a->ceilings), true;
-    char *path = qn_ceilings_path(&e);
+    char *path = ceilings_path(&e);
     const bool found = path && qn_ceilings_load(path, a->isa ? (qn_isa)a->isa : qn_cpu_isa(),
                                                 a->threads ? a->threads : qn_cpu_threads(), &kept, why, &e);
     if (found) set_ceilings(h, &kept);
@@ -71,6 +72,33 @@ static bool find_ceilings(const qn_engine_args *a, qn_ev_trace *h, char why[240]
         snprintf(why, 240, "no ceilings are known for this machine and these threads: `quern doctor` measures and keeps them");
     qn_free(path);
     return found;
+}
+
+void qn_cli_keep_ceilings(const qn_cli *c, const qn_ceilings *k)
+{
+    char note[240] = "";
+    qn_err e = { 0 };
+    char *path = ceilings_path(&e);
+    if (!path || !qn_ceilings_save(path, k, note, &e)) qn_cli_note(c, "the ceilings cannot be kept: %s", e.msg);
+    if (note[0]) qn_cli_note(c, "%s", note);
+    qn_free(path);
+}
+
+bool qn_cli_need_ceilings(const qn_cli *c, const qn_engine_args *a, qn_err *e)
+{
+    qn_ev_trace unused;
+    qn_ceilings k;
+    qn_bar bar;
+    char why[240] = "";
+    if (find_ceilings(a, &unused, why)) return true;
+    const qn_ceilings_opts o = { .threads = a->threads, .isa = a->isa, .progress = qn_bar_show, .user = &bar };
+    qn_bar_open(&bar, c);
+    qn_interrupt_polled(true);
+    const bool ok = qn_ceilings_measure(&k, &o, e);
+    qn_interrupt_polled(false);
+    qn_bar_close(&bar);
+    if (ok) qn_cli_keep_ceilings(c, &k);
+    return ok;
 }
 
 static void put_note(qn_trace *t, const char *s)
@@ -134,6 +162,14 @@ void qn_tracing_tokenize(qn_trace *t, u64 begin_ns, size_t bytes, size_t tokens)
     if (!t) return;
     const qn_event ev = { .kind = QN_EV_tokenize, .t = qn_trace_time(t, begin_ns),
                           .tokenize = { .bytes = (i64)bytes, .tokens = (i64)tokens, .ns = (i64)(qn_now_ns() - begin_ns) } };
+    qn_trace_put(t, &ev);
+}
+
+void qn_tracing_test(qn_trace *t, const char *name, int rep, u64 tokens, u64 begin_ns, u64 ns)
+{
+    if (!t) return;
+    const qn_event ev = { .kind = QN_EV_test, .t = qn_trace_time(t, begin_ns),
+                          .test = { .name = text(name), .rep = rep, .tokens = (i64)tokens, .ns = (i64)ns } };
     qn_trace_put(t, &ev);
 }
 

@@ -27,7 +27,12 @@ void qn_tracing_end(qn_trace *t, int code);
 void qn_tracing_load(qn_trace *t, const char *phase, u64 begin_ns, u64 bytes);
 void qn_tracing_tokenize(qn_trace *t, u64 begin_ns, size_t bytes, size_t tokens);
 
-/* The file that keeps ceilings, yours to free; NULL: no place for it. */
-char *qn_ceilings_path(qn_err *e);
+/* A repetition of a test; rep -1: a warm-up. */
+void qn_tracing_test(qn_trace *t, const char *name, int rep, u64 tokens, u64 begin_ns, u64 ns);
+
+/* Keeps what was measured for the headers of later traces; a place that cannot be written is told, nothing more. */
+void qn_cli_keep_ceilings(const qn_cli *c, const qn_ceilings *k);
+/* Measures and keeps them if none are kept for these threads and this ISA; about two seconds, with a progress bar. */
+bool qn_cli_need_ceilings(const qn_cli *c, const qn_engine_args *a, qn_err *e);
 
 #endif
