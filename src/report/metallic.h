@@ -20,6 +20,8 @@ typedef struct qn_metallic_event {
     struct { qn_str key, value; } data[QN_METALLIC_PAIRS]; /* of a matrix product: op, backend, m, ... */
     int n_data;
     qn_str rest;                /* other members as JSON text: "size_bytes":1; for the export */
+    qn_str when;                /* while reading: the time stamp, and all members of the event's data */
+    struct yyjson_val *members;
 } qn_metallic_event;
 
 typedef bool (*qn_metallic_fn)(void *user, const qn_metallic_event *ev, qn_err *e);
@@ -33,6 +35,8 @@ void qn_metallic_close(qn_metallic *m);
 
 /* metallic_read.c: a log of Metallic, event by event. What cannot be parsed is said in out as the analyser says it. */
 bool qn_metallic_read(const char *path, qn_metallic_fn fn, void *user, qn_buf *out, qn_err *e);
+/* One line of it; a record without a type is no event. why: what is wrong with the line, QN_OK if nothing is. */
+bool qn_metallic_take(qn_str line, qn_metallic_fn fn, void *user, qn_err *why, qn_err *e);
 
 /* metallic_tell.c: our events as theirs. Feed it a trace in order. */
 typedef struct qn_teller qn_teller;

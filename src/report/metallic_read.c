@@ -48,19 +48,18 @@ static void take_duration(yyjson_val *v, qn_metallic_event *ev)
     ev->us = yyjson_is_uint(v) ? yyjson_get_uint(v) : (u64)floor(d);
 }
 
-static bool take_line(const char *p, size_t n, u64 line, qn_metallic_fn fn, void *user, qn_buf *out, qn_err *e)
+bool qn_metallic_take(qn_str line, qn_metallic_fn fn, void *user, qn_err *why, qn_err *e)
 {
     char rooms[QN_METALLIC_PAIRS][32];
     qn_metallic_event ev = { 0 };
-    qn_err why = { 0 };
-    yyjson_doc *doc = qn_json_parse(p, n, 0, "line", &why);
-    if (!doc && why.code == QN_ENOMEM) return *e = why, false;
-    if (!doc) {
-        qn_buf_printf(out, "Error parsing line %llu: %s\n", (unsigned long long)line, why.msg);
-        return true;
-    }
+    *why = (qn_err){ 0 };
+    yyjson_doc *doc = qn_json_parse(line.p, line.n, 0, "line", why);
+    if (!doc && why->code == QN_ENOMEM) *e = *why;
+    if (!doc) return why->code != QN_ENOMEM;
     yyjson_val *event = yyjson_obj_get(yyjson_doc_get_root(doc), "event"), *data = yyjson_obj_get(event, "data");
     bool ok = true;
+    ev.when = text_of(yyjson_doc_get_root(doc), "timestamp");
+    ev.members = data;
     ev.type = yyjson_get_str(yyjson_obj_get(event, "type"));
     if (ev.type && *ev.type) {
         ev.op = text_of(data, "op_name");
@@ -88,12 +87,15 @@ bool qn_metallic_read(const char *path, qn_metallic_fn fn, void *user, qn_buf *o
     qn_stream *s = qn_stream_open(path, false, e);
     qn_line line;
     bool ok = s != NULL;
-    for (u64 number = 0; ok; number++) {
+    for (u64 number = 0; ok;) {
+        qn_err why = { 0 };
         const qn_got got = qn_stream_line(s, &line, e);
         if (got == QN_GOT_END) break;
-        ok = got == QN_GOT_ONE || got == QN_GOT_NOTHING_YET;
-        if (got == QN_GOT_ONE && !blank(line.text.p, line.text.n)) ok = take_line(line.text.p, line.text.n, number, fn,
-                user, out, e);
+        ok = got != QN_GOT_ERROR;
+        if (got != QN_GOT_ONE) continue;
+        if (!blank(line.text.p, line.text.n)) ok = qn_metallic_take(line.text, fn, user, &why, e);
+        if (ok && why.code) qn_buf_printf(out, "Error parsing line %llu: %s\n", (unsigned long long)number, why.msg);
+        number++;
     }
     qn_stream_close(s);
     return ok;

@@ -1,7 +1,7 @@
 /* run.h - a run as the reports see it: what was launched, how often, how long, and everything else that a trace says. Filled by a
  * reader of one kind of log (quern's own, Metallic's, Doppler's, MLC's, Chrome's), read by every report. Its one idea: the
- * unit is the *series*, all launches of one thing in one phase (steps; also sampling and tokenising), with every sample kept (8 bytes
- * each), so that percentiles are exact. */
+ * unit is the *series*, all launches of one thing in one phase (steps; also sampling and tokenising), with every sample kept
+ * (8 bytes each), so that percentiles are exact. */
 #ifndef QN_RUN_H
 #define QN_RUN_H
 

@@ -95,6 +95,17 @@ static char first_sign(qn_str s)
 
 static bool is_quern(qn_str s) { return first_sign(s) == '{' && has(s, "\"ev\"") && !has(s, "\"ph\""); }
 
+static bool is_metallic(qn_str s)
+{
+    return first_sign(s) == '{' && has(s, "\"event\"") && has(s, "\"type\"") && !has(s, "\"ph\"");
+}
+
+static bool is_chrome(qn_str s)
+{
+    const char c = first_sign(s);
+    return (c == '[' || c == '{') && (has(s, "\"ph\"") || has(s, "\"traceEvents\""));
+}
+
 static bool is_doppler(qn_str s)
 {
     return has(s, "GPU Profile Report") || has(s, "ms][Profile]") || has(s, "[browser:") || has(s, "ms][Perf]")
@@ -108,6 +119,8 @@ static bool is_mlc(qn_str s)
 
 static const kind kinds[] = {
     { "quern", is_quern, NULL },
+    { "metallic", is_metallic, qn_import_metallic },
+    { "chrome", is_chrome, qn_import_chrome },
     { "doppler", is_doppler, qn_import_doppler },
     { "mlc", is_mlc, qn_import_mlc },
 };

@@ -229,6 +229,162 @@ static void test_mlc_faults(void **state)
     qn_run_close(r);
 }
 
+/* ---- Metallic */
+
+#define WHEN(s) "{\"timestamp\":\"2025-12-18T10:00:0" s "Z\",\"span_id\":null,\"parent_span_id\":null,\"span_name\":null,\"event\":{\"type\":"
+#define OP(s, name, us) WHEN(s) "\"GpuOpCompleted\",\"data\":{\"op_name\":\"" name "\",\"backend\":\"Metal\",\"duration_us\":" us "}}}\n"
+#define HOST(s, parent, name, us) \
+    WHEN(s) "\"InternalKernelCompleted\",\"data\":{\"parent_op_name\":\"" parent "\",\"internal_kernel_name\":\"" name "\",\"duration_us\":" us "}}}\n"
+
+static void test_metallic(void **state)
+{
+    (void)state;
+    qn_run *r = open_text(
+        WHEN("0.5") "\"GgufFileMmap\",\"data\":{\"size_bytes\":1000}}}\n"
+        WHEN("1.0") "\"KernelBackendSelected\",\"data\":{\"op_name\":\"sdpa\",\"backend\":\"legacy\",\"reason\":\"default_auto\"}}}\n"
+        WHEN("1.0") "\"KernelBackendSelected\",\"data\":{\"op_name\":\"sdpa\",\"backend\":\"legacy\",\"reason\":\"default_auto\"}}}\n"
+        WHEN("1.0") "\"HostMemory\",\"data\":{\"total_bytes\":77,\"kv_pool_used_bytes\":5}}}\n"
+        OP("1.1", "tensor_staging_prepare", "30")
+        OP("1.2", "Prompt Processing/block_0/sdpa_block_0_op/gemv (Q)", "100")
+        HOST("1.3", "generation_loop", "iteration_total", "150")
+        OP("1.4", "Generation Loop/block_3/mlp_swiglu_block_3_op/gemv (Q)", "40")
+        OP("1.4", "Generation Loop/block_3/mlp_swiglu_block_3_op/cb_wait", "60")
+        OP("1.4", "Generation Loop/block_3/mlp_swiglu_block_3_op/cb_gpu", "55")
+        OP("1.4", "Generation Loop/block_3/mlp_swiglu_block_3_op/gemv (Q)", "-4")
+        OP("1.4", "Generation Loop/block_3/mlp_swiglu_block_3_op/gemv (Q)", "1e300")
+        HOST("1.4", "generation_loop", "forward_step_total", "70")
+        HOST("1.5", "generation_loop", "iteration_total", "80")
+        "rubbish\n"
+        HOST("2.5", "decoding", "token_decode", "1")
+        "{\"timestamp\":\"2025");
+    assert_string_equal(r->source, "metallic");
+    assert_int_equal(r->model_bytes, 1000);
+    assert_int_equal(r->wall_ns, 2000000000);
+    assert_int_equal(r->tokens.n, 2);
+    assert_int_equal(r->passes.n, 2);
+    assert_int_equal(r->passes.p[0].phase, PHASE_prefill);
+    assert_int_equal(r->passes.p[1].steps_ns, 40000);
+    assert_int_equal(r->phase_ns[PHASE_load], 30000);
+    assert_int_equal(r->phase_ns[PHASE_prefill], 150000);
+    assert_int_equal(r->phase_ns[PHASE_decode], 80000);
+    assert_int_equal(r->series.n, 3);
+    const qn_series *s = &r->series.p[2];
+    assert_string_equal(s->kernel, "gemv (Q)");
+    assert_string_equal(s->role, "mlp_swiglu");
+    assert_string_equal(s->type, "Q");
+    assert_int_equal(s->layer, 3);
+    assert_int_equal(s->n, 1);
+    assert_int_equal(r->choices.n, 1);
+    assert_int_equal(r->memory.n, 1);
+    assert_int_equal(r->memory.p[0].resident, 77);
+    assert_int_equal(r->ignored, 2);
+    assert_int_equal(r->bad, 1);
+    assert_true(has_note(r, "1 damaged record, the first at byte"));
+    assert_true(has_note(r, "1 cut record"));
+    qn_run_close(r);
+    /* the cheap mode: command buffers stand for launches */
+    r = open_text(OP("0.0", "Generation Loop/cb_gpu", "500") OP("0.1", "Generation Loop/cb_gpu", "600"));
+    assert_int_equal(r->series.n, 1);
+    assert_string_equal(r->series.p[0].kernel, "command buffer");
+    assert_int_equal(r->series.p[0].total_ns, 1100000);
+    qn_run_close(r);
+}
+
+/* ---- Chrome */
+
+static const qn_series *in_phase(const qn_run *r, qn_phase phase, const char *kernel)
+{
+    for (size_t i = 0; i < r->series.n; i++)
+        if (r->series.p[i].phase == phase && !strcmp(r->series.p[i].kernel, kernel)) return &r->series.p[i];
+    fail_msg("no %s in %s", kernel, qn_phase_names[phase]);
+    return NULL;
+}
+
+/* Children before their parent, two tracks, begin and end, both forms of the file. */
+static void test_chrome(void **state)
+{
+    (void)state;
+    static const char events[] =
+        "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":1,\"args\":{\"name\":\"x\"}},\n"
+        "{\"name\":\"matmul\",\"cat\":\"op\",\"ph\":\"X\",\"ts\":1010,\"dur\":30.5,\"pid\":1,\"tid\":\"a\"},\n"
+        "{\"name\":\"matmul\",\"cat\":\"op\",\"ph\":\"X\",\"ts\":1050,\"dur\":10,\"pid\":1,\"tid\":\"a\"},"
+        "{\"name\":\"prefill 9 rows\",\"ph\":\"X\",\"ts\":1000,\"dur\":100,\"pid\":1,\"tid\":\"a\",\"args\":{\"s\":\"}]\\\"\"}}\n,"
+        "{\"name\":\"decode\",\"ph\":\"B\",\"ts\":1200,\"pid\":1,\"tid\":\"a\"},"
+        "{\"name\":\"norm\",\"ph\":\"B\",\"ts\":1210,\"pid\":1,\"tid\":\"a\"},"
+        "{\"name\":\"idle\",\"ph\":\"X\",\"ts\":1000,\"dur\":400,\"pid\":1,\"tid\":2},"
+        "{\"ph\":\"E\",\"ts\":1230,\"pid\":1,\"tid\":\"a\"},"
+        "{\"ph\":\"E\",\"ts\":1260,\"pid\":1,\"tid\":\"a\"},"
+        "{\"ph\":\"E\",\"ts\":1270,\"pid\":1,\"tid\":\"a\"},"
+        "{\"name\":\"never\",\"ph\":\"B\",\"ts\":1300,\"pid\":1,\"tid\":\"a\"},"
+        "{\"name\":\"bad\",\"ph\":\"X\",\"ts\":1300,\"dur\":-5,\"pid\":1},"
+        "{\"name\":\"bad\",\"ph\":\"X\",\"ts\":1e300,\"dur\":5,\"pid\":1},"
+        "{\"name\":\"c\",\"ph\":\"C\",\"ts\":1300,\"args\":{\"v\":1}}";
+    for (int form = 0; form < 4; form++) {
+        qn_buf b = { 0 };
+        if (form % 2) qn_buf_puts(&b, "{\"schemaVersion\":1, \"distributed\":{\"x\":[1,\"]\"]},\n\"s\":\"traceEvents\",\"traceEvents\" : ");
+        qn_buf_puts(&b, "[");
+        qn_buf_puts(&b, events);
+        if (form < 2) qn_buf_puts(&b, form ? "],\"displayTimeUnit\":\"ns\"}" : "]"); /* otherwise the end is missing, as Chrome allows */
+        qn_run *r = open_text(b.p);
+        assert_string_equal(r->source, "chrome");
+        assert_int_equal(r->wall_ns, 400000);
+        assert_int_equal(r->phase_ns[PHASE_prefill], 100000);
+        assert_int_equal(r->phase_ns[PHASE_decode], 60000);
+        assert_int_equal(r->phase_ns[PHASE_other], 240000);
+        assert_int_equal(in_phase(r, PHASE_prefill, "matmul")->total_ns, 40500);
+        assert_int_equal(in_phase(r, PHASE_prefill, "matmul")->n, 2);
+        assert_string_equal(in_phase(r, PHASE_prefill, "matmul")->op, "op");
+        assert_int_equal(in_phase(r, PHASE_prefill, "prefill 9 rows")->total_ns, 59500);
+        assert_int_equal(in_phase(r, PHASE_decode, "norm")->total_ns, 20000);
+        assert_int_equal(in_phase(r, PHASE_decode, "decode")->total_ns, 40000);
+        assert_int_equal(in_phase(r, PHASE_other, "idle")->total_ns, 400000);
+        assert_int_equal(r->passes.n, 2);
+        assert_int_equal(r->passes.p[0].steps_ns, 40500);
+        assert_int_equal(r->ignored, 4); /* an end too many, a begin too many, two senseless times */
+        assert_int_equal(r->unknown, 0);
+        assert_true(has_note(r, "never end"));
+        qn_run_close(r);
+        qn_buf_close(&b);
+    }
+}
+
+static void test_onnx(void **state)
+{
+    (void)state;
+    qn_run *r = open_text("[\n{\"cat\" : \"Session\",\"pid\" :7,\"tid\" :7,\"dur\" :500,\"ts\" :5,\"ph\" : \"X\",\"name\" :\"session_initialization\",\"args\" : {}},\n"
+                          "{\"cat\" : \"Node\",\"pid\" :7,\"tid\" :7,\"dur\" :20,\"ts\" :610,\"ph\" : \"X\",\"name\" :\"/layer.0/MatMul_kernel_time\",\"args\" : {\"op_name\" : \"MatMul\",\"provider\" : \"CPUExecutionProvider\"}},\n"
+                          "{\"cat\" : \"Session\",\"pid\" :7,\"tid\" :7,\"dur\" :50,\"ts\" :600,\"ph\" : \"X\",\"name\" :\"model_run\",\"args\" : {}}\n]\n");
+    assert_int_equal(r->phase_ns[PHASE_load], 500000);
+    const qn_series *s = in_phase(r, PHASE_other, "MatMul");
+    assert_string_equal(s->role, "/layer.0/MatMul");
+    assert_int_equal(s->total_ns, 20000);
+    assert_int_equal(in_phase(r, PHASE_other, "model_run")->total_ns, 30000);
+    qn_run_close(r);
+}
+
+static void test_chrome_faults(void **state)
+{
+    (void)state;
+    qn_run *r = open_text("{\"traceEvents\":[1, \"x\", [2], null, {\"ph\":\"X\",\"ts\":1,\"dur\":2,\"name\":\"a\"}, }, {bad}, {\"ph\":\"Q\"}, {\"ph\":\"X\",\"ts\":5,\"du");
+    assert_int_equal(r->bad, 6);
+    assert_int_equal(r->unknown, 1);
+    assert_int_equal(r->series.n, 1);
+    assert_true(has_note(r, "1 cut record at byte 95"));
+    qn_run_close(r);
+    r = open_text("{\"traceEvents\": null, \"x\": 3}");
+    assert_int_equal(r->series.n, 0);
+    qn_run_close(r);
+    qn_buf b = { 0 }; /* an element over the limit is passed over */
+    qn_buf_puts(&b, "[{\"ph\":\"X\",\"ts\":1,\"dur\":2,\"name\":\"a\"},{\"ph\":\"X\",\"name\":\"");
+    for (int i = 0; i < 300000; i++) qn_buf_puts(&b, "abc}\\\"");
+    qn_buf_puts(&b, "\",\"ts\":1,\"dur\":2},{\"ph\":\"X\",\"ts\":9,\"dur\":2,\"name\":\"b\"}]");
+    r = open_text(b.p);
+    assert_int_equal(r->bad, 1);
+    assert_int_equal(r->series.n, 2);
+    qn_run_close(r);
+    qn_buf_close(&b);
+}
+
 /* ---- every allocation fails in turn */
 
 static void test_no_memory(void **state)
@@ -254,7 +410,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_doppler), cmocka_unit_test(test_doppler_labels), cmocka_unit_test(test_doppler_faults),
-        cmocka_unit_test(test_mlc), cmocka_unit_test(test_mlc_faults), cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_mlc), cmocka_unit_test(test_mlc_faults), cmocka_unit_test(test_metallic),
+        cmocka_unit_test(test_chrome), cmocka_unit_test(test_onnx), cmocka_unit_test(test_chrome_faults), cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, make_test_dir, remove_test_dir);
 }
