@@ -224,7 +224,7 @@ bool qn_analysis_open(qn_analysis *a, const qn_run *r, const qn_analysis_options
     a->run = r;
     a->by = o->by;
     take_ceilings(a, o);
-    bool ok = analyse_phases(a, e) && qn_rows_of(a, o->by, &a->arena, &rows, e);
+    bool ok = analyse_phases(a, e) && qn_rows_of(a, o->by, true, &a->arena, &rows, e);
     a->rows.p = rows.p;
     a->rows.n = rows.n;
     a->rows.cap = rows.cap;

@@ -11,7 +11,7 @@
 
 enum { MOST = 8 };
 
-typedef struct adviser { qn_analysis *a; qn_rows ops, roles; bool ours; qn_err *e; bool ok; } adviser;
+typedef struct adviser { qn_analysis *a; qn_rows ops, roles, kernels; bool ours; qn_err *e; bool ok; } adviser;
 
 static void advise(adviser *v, double cost_ns, const char *try_this, const char *fmt, ...) QN_PRINTF(4, 5);
 static void advise(adviser *v, double cost_ns, const char *try_this, const char *fmt, ...)
@@ -48,24 +48,24 @@ static void look_at_ceilings(adviser *v)
         const qn_row *r = &v->ops.p[i];
         if (r->share < 0.1 || r->of_ceiling <= 0 || r->of_ceiling > 0.6) continue;
         advise(v, (double)r->total_ns - r->ideal_ns, cure(v, r),
-               "%s takes %.0f %% of %s and runs at %.0f %% of its ceiling (%s).", r->name,
-               100 * r->share, qn_phase_names[r->phase], 100 * r->of_ceiling, r->bound == BOUND_memory ? "memory"
-                   : "arithmetic");
+               "%s takes %.0f %% of %s and runs at %.0f %% of its ceiling (%s).", r->name, 100 * r->share,
+               qn_phase_names[r->phase], 100 * r->of_ceiling, r->bound == BOUND_memory ? "memory" : "arithmetic");
     }
 }
 
-/* Logs without bytes: what takes more than a third of a phase is named, with how it grows. */
+/* Logs without bytes: the kernels that take more than a third of a phase are named, with how they grow. */
 static void look_at_shares(adviser *v)
 {
-    for (size_t i = 0; i < v->ops.n; i++) {
-        const qn_row *r = &v->ops.p[i];
-        if (r->share < 0.33 || r->ideal_ns > 0 || r->bytes > 0) continue;
+    for (size_t i = 0; i < v->kernels.n; i++) {
+        const qn_row *r = &v->kernels.p[i];
+        if (r->share < 0.33 || r->bytes > 0 || r->phase == PHASE_other) continue;
         const qn_growth *g = NULL;
         for (size_t k = 0; k < v->a->growth.n && r->phase == PHASE_decode; k++)
             if (!strcmp(v->a->growth.p[k].name, r->name) && v->a->growth.p[k].kind == GROWTH_grows) g = &v->a->growth.p[k];
-        advise(v, (double)r->total_ns, cure(v, r), "%s takes %.1f %% of %s%s%s.", r->name, 100 * r->share,
-               qn_phase_names[r->phase],
-               g ? " and " : "", g ? g->verdict : "");
+        const bool add_role = *r->role && !strstr(r->name, r->role);
+        advise(v, (double)r->total_ns, cure(v, r), "%s%s%s%s takes %.1f %% of %s%s%s.", r->name, add_role ? " (" : "",
+               add_role ? r->role : "", add_role ? ")" : "", 100 * r->share, qn_phase_names[r->phase], g ? " and " : "",
+               g ? g->verdict : "");
     }
 }
 
@@ -84,25 +84,26 @@ static void look_at_feed_forward(adviser *v)
     if (gate_up <= 0 || down < gate_up) return;
     advise(v, down - gate_up / 2, "use the plain matrix product for ffn_down, as gate and up do",
            "ffn_down (%s) reads half of what gate and up read, yet takes %.1f times as long: %.0f times slower a byte.",
-               name,
-           down / gate_up, 2 * down / gate_up);
+           name, down / gate_up, 2 * down / gate_up);
 }
 
 static void look_at_pages(adviser *v)
 {
     const qn_run *r = v->a->run;
     double ns = 0, bytes = 0;
-    for (size_t i = 0; i < v->ops.n; i++)
-        if (v->ops.p[i].phase == PHASE_decode && qn_op_is_matmul(v->ops.p[i].op)) ns += (double)v->ops.p[i].total_ns,
-               bytes += v->ops.p[i].bytes;
+    for (size_t i = 0; i < v->ops.n; i++) {
+        const qn_row *op = &v->ops.p[i];
+        if (op->phase != PHASE_decode || !qn_op_is_matmul(op->op)) continue;
+        ns += (double)op->total_ns;
+        bytes += op->bytes;
+    }
     const double gbs = ns > 0 ? bytes / ns : 0;
     if (r->read_small_gbs <= 0 || r->read_gbs < 1.15 * r->read_small_gbs || gbs < 0.85 * r->read_small_gbs) return;
     if (gbs > 1.05 * r->read_small_gbs) return;
     advise(v, ns * (1 - gbs / r->read_gbs),
            "let quern repack the weights (no --no-repack), and give it huge pages (`quern doctor`)",
            "Matrices are read at %.1f GB/s, as fast as pages of 4 KiB allow (%.1f); huge pages would give %.1f.", gbs,
-               r->read_small_gbs,
-           r->read_gbs);
+           r->read_small_gbs, r->read_gbs);
 }
 
 /* ---- time that is no work ------------------------------------------------------------------------------------------ */
@@ -119,8 +120,7 @@ static void look_at_waiting(adviser *v)
                                   (long long)(threads - 1));
         else snprintf(text, sizeof text, "look for other programs on this core");
         advise(v, (double)p->wait_ns, text, "%.0f %% of %s is waiting at barriers (%lld threads).", 100 * share,
-               qn_phase_names[i],
-               (long long)threads);
+               qn_phase_names[i], (long long)threads);
     }
 }
 
@@ -157,11 +157,11 @@ static void list_disturbed(const qn_analysis *a, char *out, size_t cap)
 static void look_at_disturbed(adviser *v)
 {
     char list[120];
+    const bool one = v->a->disturbed.n == 1;
     if (!v->a->disturbed.n) return;
     list_disturbed(v->a, list, sizeof list);
     advise(v, v->a->disturbed_ns, "run again on a quiet machine; compare medians, not means",
-           "Decode pass%s %s %s disturbed, +%.0f ms.", v->a->disturbed.n == 1 ? "" : "es", list, v->a->disturbed.n == 1
-               ? "was" : "were",
+           "Decode pass%s %s %s disturbed, +%.0f ms.", one ? "" : "es", list, one ? "was" : "were",
            v->a->disturbed_ns / 1e6);
 }
 
@@ -171,11 +171,12 @@ static void look_at_growth(adviser *v)
     const qn_growth *all = &v->a->growth.p[0], *g = all;
     for (size_t i = 1; i < v->a->growth.n && g == all; i++) /* the steepest kernel is the one to name */
         if (v->a->growth.p[i].kind == GROWTH_grows) g = &v->a->growth.p[i];
-    const double tokens = (double)v->a->phases[PHASE_decode].tokens;
-    advise(v, (all->last_ns - all->first_ns) / 2 * tokens, v->ours ? "--kv q8_0, or a shorter context (-c)"
-           : "an attention kernel that splits the positions over more of the device",
-           "%s %s: at position 4096 a token would take %.0f ms instead of %.1f at position %.0f.", g->name, g->verdict,
-           (all->at_zero_ns + 4096 * all->slope_ns) / 1e6, all->first_ns / 1e6, all->x_lo);
+    const double tokens = (double)v->a->phases[PHASE_decode].tokens, far = all->x_hi > 2048 ? 2 * all->x_hi : 4096;
+    const char *cures = v->ours ? "--kv q8_0, or a shorter context (-c)"
+                                : "an attention kernel that splits the positions over more of the device";
+    advise(v, (all->last_ns - all->first_ns) / 2 * tokens, cures,
+           "%s %s: at position %.0f a token would take %.1f ms instead of %.1f at position %.0f.", g->name, g->verdict,
+           far, (all->at_zero_ns + far * all->slope_ns) / 1e6, all->first_ns / 1e6, all->x_lo);
 }
 
 /* ---- parts of the model, of the run -------------------------------------------------------------------------------- */
@@ -184,8 +185,8 @@ static void look_at_head(adviser *v)
 {
     for (size_t i = 0; i < v->roles.n; i++) {
         const qn_row *r = &v->roles.p[i];
-        if (r->phase != PHASE_decode || r->share < 0.15 || (strcmp(r->role, "output") &&
-                                                            strcmp(r->role, "lm_head"))) continue;
+        if (r->phase != PHASE_decode || r->share < 0.15) continue;
+        if (strcmp(r->role, "output") && strcmp(r->role, "lm_head")) continue;
         advise(v, (double)r->total_ns / 2,
                "a smaller type for the head alone: it reads the whole vocabulary for every token",
                "The LM head is %.0f %% of decode.", 100 * r->share);
@@ -196,9 +197,8 @@ static void look_at_load(adviser *v)
 {
     const qn_phase_sum *p = &v->a->phases[PHASE_load];
     if (p->share < 0.4) return;
-    advise(v, (double)p->ns, v->ours ? "keep the model open for several prompts; --no-repack loads faster and runs slower"
-           : "keep the model open for several prompts",
-           "Loading takes %.0f %% of the run.", 100 * p->share);
+    advise(v, (double)p->ns, "keep the model open for several prompts", "Loading takes %.0f %% of the run.",
+           100 * p->share);
 }
 
 static void look_at_implied(adviser *v)
@@ -208,8 +208,7 @@ static void look_at_implied(adviser *v)
     advise(v, (double)m->steps * (m->step_ns - m->roof_ns),
            "its matrix-vector kernels are not held by memory: look at what decodes the weights",
            "A decode step takes %.2f ms; reading %.0f MB at %.0f GB/s would take %.2f: %.0f %% of the bandwidth is used.",
-               m->step_ns / 1e6,
-           m->weight_bytes / 1e6, m->bandwidth_gbs, m->roof_ns / 1e6, 100 * m->of_roof);
+           m->step_ns / 1e6, m->weight_bytes / 1e6, m->bandwidth_gbs, m->roof_ns / 1e6, 100 * m->of_roof);
 }
 
 static void look_at_losses(adviser *v)
@@ -234,7 +233,8 @@ static int by_cost(const void *x, const void *y)
 bool qn_analyse_advice(qn_analysis *a, qn_err *e)
 {
     adviser v = { .a = a, .ours = !strcmp(a->run->source, "quern"), .e = e };
-    v.ok = qn_rows_of(a, BY_op, &a->arena, &v.ops, e) && qn_rows_of(a, BY_role, &a->arena, &v.roles, e);
+    v.ok = qn_rows_of(a, BY_op, false, &a->arena, &v.ops, e) && qn_rows_of(a, BY_role, false, &a->arena, &v.roles, e) &&
+           qn_rows_of(a, BY_kernel, false, &a->arena, &v.kernels, e);
     if (v.ok) {
         look_at_ceilings(&v);
         look_at_shares(&v);
@@ -253,5 +253,6 @@ bool qn_analyse_advice(qn_analysis *a, qn_err *e)
     if (a->advice.n > MOST) a->advice.n = MOST;
     qn_free(v.ops.p);
     qn_free(v.roles.p);
+    qn_free(v.kernels.p);
     return v.ok;
 }

@@ -168,7 +168,7 @@ bool qn_analyse_growth(qn_analysis *a, qn_err *e)
     for (size_t i = 0, k = 0; ok && i < a->run->passes.n; i++)
         if (a->run->passes.p[i].phase == PHASE_decode) room[k++] = qn_pass_token_ns(&a->run->passes.p[i], steps);
     if (ok) fit_passes(a, room, &all);
-    ok = ok && add_growth(a, "all steps", &all, e) && qn_rows_of(a, BY_kernel, &a->arena, &rows, e);
+    ok = ok && add_growth(a, "all steps", &all, e) && qn_rows_of(a, BY_kernel, false, &a->arena, &rows, e);
     const size_t whole = a->growth.n;
     for (size_t i = 0; ok && i < rows.n && a->growth.n < whole + MOST_KERNELS; i++) {
         const qn_row *r = &rows.p[i];

@@ -6,8 +6,9 @@
 
 typedef struct qn_rows { qn_row *p; size_t n, cap; } qn_rows;
 
-/* analysis_rows.c: the series in groups, by phase and then by time. Names live in the arena. */
-bool qn_rows_of(const qn_analysis *a, qn_by by, qn_arena *arena, qn_rows *out, qn_err *e);
+/* analysis_rows.c: the series in groups, by phase and then by time; with percentiles (which sort every sample) or without.
+ * Names live in the arena. */
+bool qn_rows_of(const qn_analysis *a, qn_by by, bool percentiles, qn_arena *arena, qn_rows *out, qn_err *e);
 /* analysis_growth.c */
 bool qn_analyse_growth(qn_analysis *a, qn_err *e);
 bool qn_analyse_disturbed(qn_analysis *a, qn_err *e);

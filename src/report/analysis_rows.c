@@ -1,6 +1,7 @@
 /* analysis_rows.c - series in groups: by kernel, op, role, layer or phase, always within a phase, because a share
  * that mixes prefill and decode says nothing about either. The ceiling of a row is the sum of its launches' own: a
  * step that must move more than it computes is held by memory, the others by the arithmetic that their op uses. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,8 +46,9 @@ static double ideal_ns(const qn_ceilings_of *c, const qn_series *s, qn_bound *bo
     const qn_bound sums = arithmetic_of(s->op);
     const double memory = c->read_gbs > 0 ? s->bytes / c->read_gbs : 0; /* bytes / (GB/s) is ns */
     const double rate = rate_of(c, sums), work = rate > 0 ? s->flops / rate : 0;
-    *bound = memory <= 0 && work <= 0 ? BOUND_none : memory >= work ? BOUND_memory : sums;
-    return memory >= work ? memory : work;
+    const double most = memory >= work ? memory : work;
+    *bound = most <= 0 || !isfinite(most) ? BOUND_none : memory >= work ? BOUND_memory : sums;
+    return *bound == BOUND_none ? 0 : most;
 }
 
 static const char *shared(const char *a, const char *b) { return strcmp(a, b) ? "" : a; }
@@ -192,7 +194,7 @@ static void sort_and_share(const qn_analysis *a, qn_rows *out)
     }
 }
 
-bool qn_rows_of(const qn_analysis *a, qn_by by, qn_arena *arena, qn_rows *out, qn_err *e)
+bool qn_rows_of(const qn_analysis *a, qn_by by, bool percentiles, qn_arena *arena, qn_rows *out, qn_err *e)
 {
     const size_t n = a->run->series.n;
     grouping g = { .a = a, .by = by, .names = arena, .out = out };
@@ -202,7 +204,7 @@ bool qn_rows_of(const qn_analysis *a, qn_by by, qn_arena *arena, qn_rows *out, q
     for (size_t i = 0; ok && i < n; i++) ok = add_series(&g, i, e);
     if (ok) forget_expected(&g);
     for (u32 k = 0; ok && k < out->n; k++) derive(&g, k);
-    ok = ok && spread(&g, e);
+    ok = ok && (!percentiles || spread(&g, e));
     if (ok) sort_and_share(a, out);
     qn_free(g.bounds);
     qn_free(g.group);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/table.h"
+#include "report/import.h"
 #include "report/report.h"
 #include "trace/reader.h"
 
@@ -224,8 +225,8 @@ static bool from_trace(const qn_run *r, const qn_report_options *o, qn_buf *out,
 
 static const char *series_label(const qn_series *s, bool doppler, char out[128])
 {
-    if (doppler && *s->kernel) return s->kernel; /* its own label, whole */
-    make_label(*s->op ? s->op : s->kernel, s->role, s->layer, out);
+    if (doppler) qn_doppler_label(s, out, 128); /* its own label, whole */
+    else make_label(*s->op ? s->op : s->kernel, s->role, s->layer, out);
     return out;
 }
 
@@ -236,7 +237,7 @@ static bool has_passes(const qn_run *r, qn_phase phase, u64 *passes)
     for (size_t i = 0; i < r->passes.n; i++) n += r->passes.p[i].phase == phase;
     for (size_t i = 0; i < r->series.n; i++)
         if (r->series.p[i].phase == phase && r->series.p[i].n_samples != n) return false;
-    *passes = n;
+    if (n) *passes = n;
     return n > 0;
 }
 

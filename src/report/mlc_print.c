@@ -91,7 +91,7 @@ static bool put_run(const qn_run *r, const qn_report_options *o, qn_buf *out, qn
     qn_analysis a = { .run = r };
     qn_rows rows = { 0 };
     const size_t top = o->top > 0 ? (size_t)o->top : TEN;
-    if (!qn_rows_of(&a, BY_kernel, &a.arena, &rows, e)) {
+    if (!qn_rows_of(&a, BY_kernel, false, &a.arena, &rows, e)) {
         qn_free(rows.p);
         qn_arena_close(&a.arena);
         return false;

@@ -68,11 +68,12 @@ static void put_wrapped(const view *v, const char *indent, const char *text)
 enum { MOST_COLUMNS = 32 };
 typedef struct layout { int width[MOST_COLUMNS]; bool shown[MOST_COLUMNS]; } layout;
 
-static int cell_width(const qn_column *c, const qn_cell *cell)
+static int cell_width(const view *v, const qn_column *c, const qn_cell *cell)
 {
     qn_buf b = { 0 };
     qn_cell_show(c, cell, &b);
     const int n = cells_of(b.p ? b.p : "", b.n);
+    v->out->failed = v->out->failed || b.failed;
     qn_buf_close(&b);
     return n;
 }
@@ -94,7 +95,7 @@ static void lay_out(const view *v, const qn_doc_table *t, layout *l)
         for (size_t r = 0; r < rows; r++) {
             const qn_cell *c = &t->cells.p[r * t->n_columns + k];
             any = any || (c->known && (!c->text || *c->text));
-            l->width[k] = qn_maxi(l->width[k], cell_width(&t->columns[k], c));
+            l->width[k] = qn_maxi(l->width[k], cell_width(v, &t->columns[k], c));
         }
         l->shown[k] = any && !t->columns[k].hidden; /* what no row knows is not shown */
     }

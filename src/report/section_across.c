@@ -47,7 +47,7 @@ static bool add_rows(lines *ls, qn_table *seen, qn_arena *keys, const qn_analysi
 {
     qn_rows rows = { 0 };
     qn_err e;
-    bool ok = qn_rows_of(a, BY_role, names, &rows, &e);
+    bool ok = qn_rows_of(a, BY_role, false, names, &rows, &e);
     for (size_t i = 0; ok && i < rows.n; i++) {
         const qn_row *r = &rows.p[i];
         const size_t n = strlen(r->name);

@@ -27,6 +27,7 @@ static void put_parts(const char *text, qn_doc *d)
         qn_doc_text(d, yyjson_get_str(key));
         qn_doc_value(d, yyjson_get_num(value));
     }
+    if (e.code == QN_ENOMEM) d->failed = true;
     yyjson_doc_free(doc);
 }
 

@@ -46,6 +46,13 @@ static void put_latency(const qn_analysis *a, qn_doc *d)
     qn_doc_line(d, "between tokens p50 %.3f, p95 %.3f, p99 %.3f ms (%zu)", g->p50 / 1e6, g->p95 / 1e6, g->p99 / 1e6, g->n);
 }
 
+/* What is left over is explained by nothing; steps of no phase (those that a log without phases saw in several) are. */
+static const char *name_of(const qn_analysis *a, int phase)
+{
+    if (phase != PHASE_other) return qn_phase_names[phase];
+    return a->phases[phase].steps_ns ? "in several phases" : "other: nothing explains it";
+}
+
 void qn_section_phases(const qn_analysis *a, const qn_report_options *o, qn_doc *d)
 {
     char load[160] = "";
@@ -60,8 +67,7 @@ void qn_section_phases(const qn_analysis *a, const qn_report_options *o, qn_doc 
     if (n) qn_doc_line(d, "load: %s", load);
     qn_doc_table_begin(d, "phases", "", columns, QN_COUNT(columns));
     for (int i = 0; i < N_PHASES; i++)
-        if (a->phases[i].ns) put_phase(i == PHASE_other && a->run->wall_ns ? "other: nothing explains it"
-                                       : qn_phase_names[i], &a->phases[i], d);
+        if (a->phases[i].ns) put_phase(name_of(a, i), &a->phases[i], d);
     const qn_phase_sum all = { .ns = a->wall_ns, .share = 1 };
     put_phase("all", &all, d);
 }
