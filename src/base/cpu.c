@@ -107,12 +107,8 @@ static int count_allowed(hwloc_topology_t t, hwloc_const_cpuset_t allowed, hwloc
     return n;
 }
 
-void qn_cpu_topology(qn_topology *out)
+static void describe(hwloc_topology_t t, hwloc_const_cpuset_t allowed, qn_topology *out)
 {
-    *out = (qn_topology){ .packages = 1, .cores = 1, .pus = 1, .numa_nodes = 1, .allowed_pus = 1, .quota_cpus = quota_cpus() };
-    hwloc_topology_t t;
-    hwloc_cpuset_t allowed;
-    if (!load_topology(&t, &allowed)) return;
     out->packages = qn_maxi(1, hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_PACKAGE));
     out->cores = qn_maxi(1, count_allowed(t, allowed, HWLOC_OBJ_CORE));
     out->pus = qn_maxi(1, hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_PU));
@@ -122,41 +118,60 @@ void qn_cpu_topology(qn_topology *out)
     if (l2) out->l2 = l2->attr->cache.size;
     if (l3) out->l3 = l3->attr->cache.size;
     out->memory = hwloc_get_root_obj(t)->total_memory;
-    hwloc_bitmap_free(allowed);
-    hwloc_topology_destroy(t);
+}
+
+static void list_cores(hwloc_topology_t t, hwloc_const_cpuset_t allowed, qn_places *p)
+{
+    hwloc_cpuset_t set = hwloc_bitmap_alloc();
+    for (hwloc_obj_t core = NULL; set && p->n < QN_PLACES && (core = hwloc_get_next_obj_by_type(t, HWLOC_OBJ_CORE, core));) {
+        hwloc_bitmap_and(set, core->cpuset, allowed);
+        if (hwloc_bitmap_first(set) >= 0) p->cpu[p->n++] = hwloc_bitmap_first(set);
+    }
+    hwloc_bitmap_free(set);
+}
+
+/* Reading the topology takes milliseconds: both answers come from one. */
+static void look(qn_topology *out, qn_places *p)
+{
+    *out = (qn_topology){ .packages = 1, .cores = 1, .pus = 1, .numa_nodes = 1, .allowed_pus = 1, .quota_cpus = quota_cpus() };
+    p->n = 0;
+    hwloc_topology_t t;
+    hwloc_cpuset_t allowed;
+    if (load_topology(&t, &allowed)) {
+        describe(t, allowed, out);
+        list_cores(t, allowed, p);
+        hwloc_bitmap_free(allowed);
+        hwloc_topology_destroy(t);
+    }
+    p->threads = qn_mini(out->cores, out->allowed_pus);
+    if (out->quota_cpus > 0) p->threads = qn_mini(p->threads, (int)ceil(out->quota_cpus));
+    p->threads = qn_maxi(1, p->threads);
+}
+
+void qn_cpu_topology(qn_topology *out)
+{
+    qn_places p;
+    look(out, &p);
+}
+
+void qn_cpu_places(qn_places *p)
+{
+    qn_topology t;
+    look(&t, p);
 }
 
 int qn_cpu_threads(void)
 {
-    qn_topology t;
-    qn_cpu_topology(&t);
-    int n = qn_mini(t.cores, t.allowed_pus);
-    if (t.quota_cpus > 0) n = qn_mini(n, (int)ceil(t.quota_cpus));
-    return qn_maxi(1, n);
+    qn_places p;
+    qn_cpu_places(&p);
+    return p.threads;
 }
 
-void qn_cpu_pin(int i, int n)
+void qn_cpu_pin(int cpu)
 {
-    hwloc_topology_t t;
-    hwloc_cpuset_t allowed;
-    if (!load_topology(&t, &allowed)) return;
-    /* one core each as long as there are enough: the first PU of the i-th allowed core; more lanes than cores float */
-    int k = 0;
-    if (n <= count_allowed(t, allowed, HWLOC_OBJ_CORE)) {
-        for (hwloc_obj_t core = NULL; (core = hwloc_get_next_obj_by_type(t, HWLOC_OBJ_CORE, core));) {
-            hwloc_cpuset_t set = hwloc_bitmap_dup(core->cpuset);
-            if (!set) break;
-            hwloc_bitmap_and(set, set, allowed);
-            const int pu = hwloc_bitmap_first(set);
-            hwloc_bitmap_free(set);
-            if (pu < 0 || k++ != i) continue;
-            cpu_set_t one;
-            CPU_ZERO(&one);
-            CPU_SET((size_t)pu, &one);
-            sched_setaffinity(0, sizeof one, &one);
-            break;
-        }
-    }
-    hwloc_bitmap_free(allowed);
-    hwloc_topology_destroy(t);
+    cpu_set_t one;
+    if (cpu < 0) return;
+    CPU_ZERO(&one);
+    CPU_SET((size_t)cpu, &one);
+    sched_setaffinity(0, sizeof one, &one);
 }

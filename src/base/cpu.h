@@ -17,8 +17,12 @@ bool qn_isa_parse(const char *s, int *isa); /* "auto" gives 0 */
 const char *qn_cpu_name(void);           /* "AMD EPYC 9654", for headers and cache keys */
 
 int qn_cpu_threads(void);                /* physical cores within affinity mask and cgroup quota; at least 1 */
-/* Binds the calling thread to the core that lane i of n should use. Best effort. */
-void qn_cpu_pin(int i, int n);
+/* Where lanes should run, from one look at the machine: how many threads are worth starting, and the first processing unit of
+ * each of the n allowed cores. */
+#define QN_PLACES 1024
+typedef struct qn_places { int threads, n, cpu[QN_PLACES]; } qn_places;
+void qn_cpu_places(qn_places *p);
+void qn_cpu_pin(int cpu); /* the calling thread; -1: it may run anywhere. Best effort. */
 
 typedef struct qn_topology {
     int packages, cores, pus, numa_nodes, allowed_pus;

@@ -1,7 +1,15 @@
-/* pool.c - fork and join over pinned threads. One generation counter starts a job, one counter of lanes at work ends it; both
- * are spun on for SPIN_NS and then slept on with a futex. The spin covers the gap between two steps of a token (about 1 us),
- * the sleep the gap between two requests.
- * When lanes outnumber the cores a spinning lane would keep the working one from its core: then nobody spins. */
+/* pool.c - fork and join over pinned threads. A job is cut into pieces that whoever is free takes, one by one, from a ticket: a
+ * lane that another program keeps from its core takes fewer, and one that sleeps is not waited for, because a job ends when its
+ * pieces do and not when its lanes say so.
+ *
+ * The ticket holds the job's generation and its next piece in one word. A late lane that still looks at an old job cannot
+ * take a piece: its generation is gone. So what a job is may be read while the next one is being written; whoever got a
+ * piece with it has read it right, since it cannot change before that piece is done.
+ *
+ * Waiting is a spin and then a sleep on a futex. The spin covers the gap between two steps of a token (about 1 us), the sleep the
+ * gap between two requests. How long to spin is learned: each wait that ended in a sleep makes the next spins four times
+ * shorter, each that did not lets them grow. On a machine with other work long spins fail and only burn the time slice that
+ * this thread will need; when lanes outnumber the cores nobody spins at all. */
 #include "base/pool.h"
 
 #include <limits.h>
@@ -15,23 +23,34 @@
 #include "base/cpu.h"
 #include "base/mem.h"
 
-#define SPIN_NS 200000u
+#define SPIN_MOST 200000u
+#define SPIN_LEAST 3000u
+#define SPIN_GROWTH 2000u
 
 /* A value to wait on, on a cache line of its own. sleepers saves the system call when everybody spins. */
 typedef struct qn_signal { atomic_uint value, sleepers; char pad[56]; } qn_signal;
 
-typedef struct worker { qn_pool *pool; int i; pthread_t thread; } worker;
+typedef struct worker { qn_pool *pool; int i, cpu; pthread_t thread; } worker;
 
 struct qn_pool {
     int n, n_started;
     bool spin;
-    qn_job job;
-    const void *args;
+    u32 spin_ns;                            /* how long the caller spins */
+    _Atomic(qn_job) job;
+    _Atomic(const void *) args;
+    atomic_int pieces;
+    char pad[64];
+    atomic_ullong ticket;                   /* generation << 32 | next piece */
+    char pad2[64];
     qn_signal start;                        /* value: generation; a new one means that a job is there */
-    qn_signal done;                         /* value: lanes that have not finished it */
+    qn_signal left;                         /* value: pieces that are not done */
     atomic_bool quit;
-    worker *workers;                     /* [n], lane 0 unused: the caller */
+    worker *workers;                        /* [n], lane 0 unused: the caller */
 };
+
+static _Thread_local int self;              /* lane of this thread; 0: a caller */
+
+int qn_pool_self(void) { return self; }
 
 /* Sleeps while value == seen. A waker changes the value before it looks at sleepers, a sleeper counts itself before the
  * system looks at the value: one of the two always sees the other. */
@@ -53,14 +72,35 @@ static void relax(void) { __builtin_ia32_pause(); }
 static void relax(void) { __asm__ volatile("" ::: "memory"); }
 #endif
 
-/* Waits until the value is another than old; returns it. */
-static u32 wait_change(qn_signal *s, u32 old, bool spin)
+/* Waits until the value is another than old; returns it. *spin_ns: how long to spin, 0 for never. */
+static u32 wait_change(qn_signal *s, u32 old, u32 *spin_ns)
 {
-    const u64 until = spin ? qn_now_ns() + SPIN_NS : 0;
-    for (u32 v;;) {
-        for (int i = 0; i < 64; i++, relax())
-            if ((v = atomic_load_explicit(&s->value, memory_order_acquire)) != old) return v;
-        if (!spin || qn_now_ns() > until) sleep_on(s, old);
+    u32 v;
+    const u64 until = *spin_ns ? qn_now_ns() + *spin_ns : 0;
+    do {
+        for (int i = 0; i < 64; i++, relax()) {
+            if ((v = atomic_load_explicit(&s->value, memory_order_acquire)) == old) continue;
+            if (*spin_ns && *spin_ns < SPIN_MOST) *spin_ns += SPIN_GROWTH;
+            return v;
+        }
+    } while (*spin_ns && qn_now_ns() < until);
+    if (*spin_ns) *spin_ns = *spin_ns / 4 > SPIN_LEAST ? *spin_ns / 4 : SPIN_LEAST;
+    while ((v = atomic_load_explicit(&s->value, memory_order_acquire)) == old) sleep_on(s, old);
+    return v;
+}
+
+/* Takes pieces of the job of this generation until there are none. */
+static void take_pieces(qn_pool *p, u32 generation)
+{
+    unsigned long long t = atomic_load_explicit(&p->ticket, memory_order_acquire);
+    const qn_job job = atomic_load_explicit(&p->job, memory_order_relaxed);
+    const void *args = atomic_load_explicit(&p->args, memory_order_relaxed);
+    const int n = atomic_load_explicit(&p->pieces, memory_order_relaxed);
+    while (t >> 32 == generation && (u32)t < (u32)n) {
+        if (!atomic_compare_exchange_weak_explicit(&p->ticket, &t, t + 1, memory_order_acq_rel, memory_order_acquire)) continue;
+        job(args, (qn_lane){ (int)(u32)t, n });
+        if (atomic_fetch_sub(&p->left.value, 1) == 1 && self) wake(&p->left);
+        t = atomic_load_explicit(&p->ticket, memory_order_acquire);
     }
 }
 
@@ -68,37 +108,40 @@ static void *work(void *arg)
 {
     const worker *w = arg;
     qn_pool *p = w->pool;
-    qn_cpu_pin(w->i, p->n);
+    u32 spin_ns = p->spin ? SPIN_MOST : 0;
+    self = w->i;
+    qn_cpu_pin(w->cpu);
     for (u32 seen = 0;;) {
-        seen = wait_change(&p->start, seen, p->spin);
+        seen = wait_change(&p->start, seen, &spin_ns);
         if (atomic_load(&p->quit)) return NULL;
-        p->job(p->args, (qn_lane){ w->i, p->n });
-        if (atomic_fetch_sub(&p->done.value, 1) == 1) wake(&p->done);
+        take_pieces(p, seen);
     }
+}
+
+static bool start_worker(qn_pool *p, int i, const qn_places *places, qn_err *e)
+{
+    p->workers[i] = (worker){ .pool = p, .i = i, .cpu = p->n <= places->n ? places->cpu[i] : -1 };
+    if (pthread_create(&p->workers[i].thread, NULL, work, &p->workers[i]))
+        return qn_fail(e, QN_EFAIL, "cannot start thread %d of %d", i + 1, p->n);
+    p->n_started = i;
+    return true;
 }
 
 qn_pool *qn_pool_open(int threads, qn_err *e)
 {
-    const int cores = qn_cpu_threads();
+    qn_places places;
+    qn_cpu_places(&places);
     qn_pool *p = qn_new(sizeof *p, e);
     if (!p) return NULL;
-    p->n = threads > 0 ? threads : cores;
-    p->spin = p->n <= cores;
+    p->n = threads > 0 ? threads : places.threads;
+    p->spin = p->n <= places.threads;
+    p->spin_ns = p->spin ? SPIN_MOST : 0;
     p->workers = qn_new_array((size_t)p->n, sizeof *p->workers, e);
-    if (!p->workers) {
-        qn_pool_close(p);
-        return NULL;
-    }
-    for (int i = 1; i < p->n; i++) {
-        p->workers[i] = (worker){ .pool = p, .i = i };
-        if (pthread_create(&p->workers[i].thread, NULL, work, &p->workers[i])) {
-            qn_fail(e, QN_EFAIL, "cannot start thread %d of %d", i + 1, p->n);
-            qn_pool_close(p);
-            return NULL;
-        }
-        p->n_started = i;
-    }
-    return p;
+    bool ok = p->workers != NULL;
+    for (int i = 1; i < p->n && ok; i++) ok = start_worker(p, i, &places, e);
+    if (ok) return p;
+    qn_pool_close(p);
+    return NULL;
 }
 
 void qn_pool_close(qn_pool *p)
@@ -114,16 +157,23 @@ void qn_pool_close(qn_pool *p)
 
 int qn_pool_n(const qn_pool *p) { return p->n; }
 
-void qn_pool_run(qn_pool *p, qn_job job, const void *args)
+void qn_pool_run(qn_pool *p, qn_job job, const void *args) { qn_pool_share(p, job, args, p->n); }
+
+void qn_pool_share(qn_pool *p, qn_job job, const void *args, int pieces)
 {
-    p->job = job;
-    p->args = args;
-    if (p->n > 1) {
-        atomic_store(&p->done.value, (u32)p->n - 1);
-        atomic_fetch_add(&p->start.value, 1);
-        wake(&p->start);
+    if (p->n == 1 || pieces == 1) {
+        for (int i = 0; i < pieces; i++) job(args, (qn_lane){ i, pieces });
+        return;
     }
-    job(args, (qn_lane){ 0, p->n });
-    for (u32 left; p->n > 1 && (left = atomic_load_explicit(&p->done.value, memory_order_acquire)) != 0;)
-        wait_change(&p->done, left, p->spin);
+    const u32 generation = atomic_load_explicit(&p->start.value, memory_order_relaxed) + 1;
+    atomic_store_explicit(&p->job, job, memory_order_relaxed);
+    atomic_store_explicit(&p->args, args, memory_order_relaxed);
+    atomic_store_explicit(&p->pieces, pieces, memory_order_relaxed);
+    atomic_store_explicit(&p->left.value, (u32)pieces, memory_order_relaxed);
+    atomic_store_explicit(&p->ticket, (unsigned long long)generation << 32, memory_order_release);
+    atomic_store(&p->start.value, generation);
+    wake(&p->start);
+    take_pieces(p, generation);
+    for (u32 left; (left = atomic_load_explicit(&p->left.value, memory_order_acquire)) != 0;)
+        wait_change(&p->left, left, &p->spin_ns);
 }

@@ -155,7 +155,6 @@ static bool start(qn_engine *en, const qn_options *o, qn_err *e)
 {
     en->pool = qn_pool_open(o->threads, e);
     if (!en->pool) return false;
-    if (en->rec && !(en->rec->times = qn_new_array((size_t)qn_pool_n(en->pool), sizeof *en->rec->times, e))) return false;
     qn_record_load(en, "threads", 0);
     en->plan.isa = o->isa ? (qn_isa)o->isa : qn_cpu_isa();
     if (!qn_decoder_plan(en->m, &en->b, &en->plan, e)) return false;
@@ -165,12 +164,12 @@ static bool start(qn_engine *en, const qn_options *o, qn_err *e)
         qn_record_load(en, "device", en->scratch_bytes);
         return true;
     }
-    if (o->no_repack) return warm(en, o, e);
+    if (o->no_repack) return warm(en, o, e) && qn_plan_finish(&en->plan, qn_pool_n(en->pool), e);
     const qn_repack r = { .plan = &en->plan, .pool = en->pool, .b = &en->b, .path = en->m->src->path, .progress = o->progress,
                           .user = o->progress_user };
     if (!qn_repack_run(&r, &en->packed, e)) return false;
     qn_record_load(en, "repack", en->packed.bytes);
-    return en->packed.bytes || warm(en, o, e);
+    return (en->packed.bytes || warm(en, o, e)) && qn_plan_finish(&en->plan, qn_pool_n(en->pool), e);
 }
 
 /* ordinal -1: the CPU */

@@ -79,9 +79,8 @@ void qn_record_close(qn_engine *en)
 {
     qn_recorder *r = en->rec;
     if (!r) return;
-    if (r->tracer && en->sessions && r->times) put_memory(en, "end");
+    if (r->tracer && en->sessions && en->plan.n) put_memory(en, "end");
     qn_tracer_close(r->tracer);
-    qn_free(r->times);
     qn_free(r->before);
     qn_free(r);
     en->rec = NULL;
@@ -206,7 +205,7 @@ const qn_exec_trace *qn_record_begin_pass(qn_engine *en, const qn_pass_mark *m, 
     if (!r) return NULL;
     r->n_pass++;
     if (!r->steps) return NULL;
-    *room = (qn_exec_trace){ .tracer = r->tracer, .times = r->times, .pass = r->n_pass, .phase = phase_of(m),
+    *room = (qn_exec_trace){ .tracer = r->tracer, .pass = r->n_pass, .phase = phase_of(m),
                              .pos = en->b.pos[0], .ctx = context_of(en, m->rows) };
     return room;
 }

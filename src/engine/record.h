@@ -8,7 +8,6 @@
 
 struct qn_recorder {
     qn_tracer *tracer;
-    qn_lane_time *times;      /* [threads] */
     u64 *before;              /* [steps] on a device: what its steps took until this pass; NULL: not asked for */
     u64 mark_ns;              /* the end of the load phase before */
     u32 n_pass;

@@ -1,60 +1,87 @@
 /* exec.c - runs a plan on the CPU. The only place where a kernel is called, so the only place where it is timed. Knows no
- * model: a step's operands were fixed when the plan was made, only the number of rows is new in each pass. */
+ * model: a step's operands were fixed when the plan was made, only the number of rows is new in each pass.
+ * Steps that do not need each other (the three projections of attention, gate and up) run together: their pieces are one list,
+ * which lanes go through without meeting in between. Each still has times of its own: what the lanes spent in its pieces. */
+#include <string.h>
+
 #include "base/clock.h"
 #include "kernel/plan.h"
 
-/* A kernel with a stamp of each lane before and behind it: 50 ns. */
-typedef struct stamped { qn_kernel_fn fn; const qn_args *args; qn_lane_time *times; } stamped;
+typedef struct member { qn_kernel_fn fn; qn_args args; int begin, pieces; } member; /* begin: its first piece of all */
 
-static void run_stamped(const void *args, qn_lane lane)
+typedef struct band {
+    const qn_plan *plan;    /* has the times; NULL: nobody asks for them */
+    int n, pieces, lanes;
+    member m[QN_TOGETHER];
+} band;
+
+static void run_piece(const void *args, qn_lane lane)
 {
-    const stamped *j = args;
-    j->times[lane.i].begin = qn_now_ns();
-    j->fn(j->args, lane);
-    j->times[lane.i].end = qn_now_ns();
+    const band *b = args;
+    int k = 0;
+    while (k + 1 < b->n && lane.i >= b->m[k + 1].begin) k++;
+    const member *m = &b->m[k];
+    const u64 begin = b->plan ? qn_now_ns() : 0;
+    m->fn(&m->args, (qn_lane){ lane.i - m->begin, m->pieces });
+    if (!b->plan) return;
+    qn_lane_time *t = &b->plan->times[k * b->lanes + qn_pool_self()];
+    t->end += qn_now_ns() - begin; /* times are summed here: a lane's pieces of a step need not follow each other */
 }
 
-/* One step on the lanes it wants; returns how many those were. */
-static int run_step(const qn_step *s, qn_pool *pool, const qn_args *args, qn_lane_time *times)
+static void join_band(band *b, const qn_step *s, int rows)
 {
-    const qn_kernel_fn fn = s->choice[qn_bucket(args->n)].kernel->fn;
-    const bool alone = args->n <= s->alone;
-    if (!times) {
-        if (alone) fn(args, (qn_lane){ 0, 1 });
-        else qn_pool_run(pool, fn, args);
-    } else {
-        const stamped j = { fn, args, times };
-        if (alone) run_stamped(&j, (qn_lane){ 0, 1 });
-        else qn_pool_run(pool, run_stamped, &j);
+    member *m = &b->m[b->n++];
+    *m = (member){ .fn = s->choice[qn_bucket(rows)].kernel->fn, .args = s->args, .begin = b->pieces };
+    m->args.n = rows;
+    m->pieces = rows <= s->alone || b->lanes == 1 ? 1 : s->cuts * b->lanes;
+    b->pieces += m->pieces;
+}
+
+/* What a step took of the time of its band: its share of what the lanes worked. */
+static u64 share_of(const band *b, int k, u64 ns)
+{
+    u64 mine = 0, all = 0;
+    for (int i = 0; i < b->n * b->lanes; i++) {
+        const u64 t = b->plan->times[i].end;
+        all += t;
+        if (i / b->lanes == k) mine += t;
     }
-    return alone ? 1 : qn_pool_n(pool);
+    return all ? (u64)((double)ns * (double)mine / (double)all) : ns / (u64)b->n;
 }
 
-static void record(const qn_exec_trace *t, const qn_step *s, int i, const qn_args *args, int lanes, u64 begin)
+static void keep_times(qn_plan *p, const band *b, int first, bool timed, const qn_exec_trace *t, u64 begin)
 {
-    const qn_cost c = qn_ops[s->op].cost(args, t->ctx);
-    const u64 end = lanes == 1 ? t->times[0].end : qn_now_ns(); /* alone: the lane's own stamps are the step's */
-    const qn_step_mark m = { .pass = t->pass, .step = (u32)i, .phase = t->phase, .rows = args->n, .pos = t->pos, .lanes = lanes,
-                             .begin = lanes == 1 ? t->times[0].begin : begin, .end = end, .bytes = c.bytes, .flops = c.flops,
-                             .times = t->times };
-    qn_tracer_step(t->tracer, &m);
+    const u64 end = qn_now_ns(), all = end - begin;
+    for (int k = 0; k < b->n; k++) {
+        qn_step *s = &p->steps[first + k];
+        const u64 ns = k + 1 < b->n ? share_of(b, k, all) : end - begin;
+        if (t) {
+            const qn_cost c = qn_ops[s->op].cost(&b->m[k].args, t->ctx);
+            const qn_step_mark m = { .pass = t->pass, .step = (u32)(first + k), .phase = t->phase, .rows = b->m[k].args.n,
+                                     .pos = t->pos, .lanes = b->m[k].pieces == 1 ? 1 : b->lanes, .begin = begin,
+                                     .end = begin + ns, .bytes = c.bytes, .flops = c.flops, .times = p->times + k * b->lanes };
+            qn_tracer_step(t->tracer, &m);
+        }
+        s->ns += timed ? ns : 0;
+        s->calls += timed;
+        begin += ns;
+    }
 }
 
 bool qn_plan_run(qn_plan *p, qn_pool *pool, int n, int n_logits, bool timed, const qn_exec_trace *trace, const atomic_int *cancel)
 {
-    for (int i = 0; i < p->n; i++) {
+    band b = { .plan = timed || trace ? p : NULL, .lanes = qn_pool_n(pool) };
+    for (int i = 0; i < p->n; i += b.n) {
+        const int rows = p->steps[i].logits ? n_logits : n;
         if (atomic_load_explicit(cancel, memory_order_relaxed)) return false;
-        qn_step *s = &p->steps[i];
-        const int rows = s->logits ? n_logits : n;
+        b.n = b.pieces = 0;
+        do join_band(&b, &p->steps[i + b.n], rows);
+        while (p->steps[i + b.n - 1].with_next);
         if (rows == 0) continue;
-        qn_args args = s->args;
-        args.n = rows;
-        const u64 begin = timed || trace ? qn_now_ns() : 0;
-        const int lanes = run_step(s, pool, &args, trace ? trace->times : NULL);
-        if (trace) record(trace, s, i, &args, lanes, begin);
-        if (!timed) continue;
-        s->ns += qn_now_ns() - begin;
-        s->calls++;
+        if (b.plan) memset(p->times, 0, (size_t)(b.n * b.lanes) * sizeof *p->times);
+        const u64 begin = b.plan ? qn_now_ns() : 0;
+        qn_pool_share(pool, run_piece, &b, b.pieces);
+        if (b.plan) keep_times(p, &b, i, timed, trace, begin);
     }
     return true;
 }

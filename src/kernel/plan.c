@@ -27,11 +27,23 @@ static int rows_alone(qn_op op, const qn_args *args)
     return (int)(ALONE_BYTES / bytes);
 }
 
+/* A piece of less than 64 KiB is hardly worth a ticket. What only knows floats is short and even: a piece for each lane. */
+#define PIECE_BYTES 65536u
+#define CUTS_MOST 4
+
+static int cuts(qn_op op, const qn_args *args)
+{
+    qn_args one = *args;
+    one.n = 1;
+    if (op == OP_attend) return CUTS_MOST;
+    return (int)qn_minz(CUTS_MOST, 1 + (size_t)(qn_ops[op].cost(&one, 0).bytes / (2 * PIECE_BYTES)));
+}
+
 qn_step *qn_plan_add(qn_plan *p, qn_op op, int layer, const char *role, const qn_args *args, qn_err *e)
 {
     if (!make_room(p, e)) return NULL;
     qn_step *s = &p->steps[p->n];
-    *s = (qn_step){ .op = op, .layer = layer, .args = *args, .alone = rows_alone(op, args) };
+    *s = (qn_step){ .op = op, .layer = layer, .args = *args, .alone = rows_alone(op, args), .cuts = cuts(op, args) };
     s->role = qn_arena_strndup(&p->arena, role, strlen(role), e);
     if (!s->role) return NULL;
     for (int b = 0; b < N_BUCKETS; b++)
@@ -40,8 +52,32 @@ qn_step *qn_plan_add(qn_plan *p, qn_op op, int layer, const char *role, const qn
     return s;
 }
 
+/* What a product of activations and a matrix reads; NULL: the step is none. */
+static const void *product_of(const qn_step *s)
+{
+    switch (s->op) {
+    case OP_linear: return s->args.linear.x;
+    case OP_qlinear: return s->args.qlinear.x.q;
+    case OP_blinear: return s->args.blinear.x;
+    default: return NULL;
+    }
+}
+
+bool qn_plan_finish(qn_plan *p, int lanes, qn_err *e)
+{
+    for (int i = 0, run = 1; i + 1 < p->n; i++) {
+        qn_step *s = &p->steps[i];
+        const void *x = product_of(s);
+        s->with_next = run < QN_TOGETHER && x && x == product_of(s + 1); /* none writes where another reads: x is not y */
+        run = s->with_next ? run + 1 : 1;
+    }
+    p->times = qn_new_array((size_t)lanes * QN_TOGETHER, sizeof *p->times, e);
+    return p->times != NULL;
+}
+
 void qn_plan_close(qn_plan *p)
 {
+    qn_free(p->times);
     qn_free(p->steps);
     qn_arena_close(&p->arena);
     *p = (qn_plan){ 0 };

@@ -24,18 +24,25 @@ typedef struct qn_step {
     qn_args args;
     qn_choice choice[N_BUCKETS];
     int alone;              /* passes of at most this many rows run on the caller: too little work to wake the others for */
+    int cuts;               /* pieces for each lane where it is shared: a lane that is late takes fewer */
+    bool with_next;         /* the next step does not need this one: exec runs them together */
     u64 calls, ns;          /* filled by exec when it is asked to time */
 } qn_step;
+
+#define QN_TOGETHER 4       /* most steps that run together */
 
 typedef struct qn_plan {
     qn_step *steps;
     int n, cap;
     qn_isa isa;             /* highest level that choices may use */
     qn_arena arena;         /* roles and reasons */
+    qn_lane_time *times;    /* [QN_TOGETHER, lanes] what each lane spent in the steps that run: exec's */
 } qn_plan;
 
 /* Appends a step and chooses its kernels. role is copied. NULL: no memory. */
 qn_step *qn_plan_add(qn_plan *p, qn_op op, int layer, const char *role, const qn_args *args, qn_err *e);
+/* When all steps are there: says which run together, and makes room for the times of that many lanes. */
+bool qn_plan_finish(qn_plan *p, int lanes, qn_err *e);
 void qn_plan_close(qn_plan *p);
 const char *qn_step_type(const qn_step *s); /* of its weights, table or cache: "Q8_0" */
 
@@ -45,7 +52,6 @@ bool qn_choose(qn_op op, const qn_args *args, qn_isa most, int bucket, qn_arena 
 /* Where exec writes what each step took; the pass's number, phase, first position and how many tokens are before its rows. */
 typedef struct qn_exec_trace {
     qn_tracer *tracer;
-    qn_lane_time *times;    /* [lanes of the pool] */
     u32 pass;
     int phase, pos, ctx;
 } qn_exec_trace;

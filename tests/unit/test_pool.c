@@ -1,4 +1,4 @@
-/* test_pool.c - every lane runs every job once, whatever the number of lanes; run under TSan too. */
+/* test_pool.c - every piece of every job runs once, whatever the number of lanes; run under TSan too. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -38,6 +38,49 @@ static void every_share_once(void **state)
     }
 }
 
+static void every_piece_once(void **state)
+{
+    (void)state;
+    qn_err e;
+    for (int threads = 1; threads <= 5; threads++) {
+        qn_pool *p = qn_pool_open(threads, &e);
+        assert_non_null(p);
+        for (int pieces = 1; pieces <= 40; pieces += 3) {
+            int out[N] = { 0 };
+            sums s = { .out = out };
+            for (s.add = 1; s.add <= 50; s.add++) qn_pool_share(p, add_share, &s, pieces);
+            assert_int_equal(atomic_load(&s.lanes), pieces * 50);
+            for (int i = 0; i < N; i++) assert_int_equal(out[i], 50 * 51 / 2);
+        }
+        qn_pool_close(p);
+    }
+}
+
+/* A lane that is held up keeps its own piece waiting and no other. */
+typedef struct slow { atomic_int done, by_others; atomic_int held; } slow;
+
+static void hold_first(const void *args, qn_lane lane)
+{
+    slow *s = (slow *)(uintptr_t)args;
+    (void)lane;
+    if (qn_pool_self() && !atomic_exchange(&s->held, 1)) usleep(50000);
+    else if (!qn_pool_self()) atomic_fetch_add(&s->by_others, 1), usleep(100);
+    atomic_fetch_add(&s->done, 1);
+}
+
+static void the_free_lane_takes_over(void **state)
+{
+    (void)state;
+    qn_err e;
+    qn_pool *p = qn_pool_open(2, &e);
+    assert_non_null(p);
+    slow s = { 0 };
+    qn_pool_share(p, hold_first, &s, 40);
+    assert_int_equal(atomic_load(&s.done), 40);
+    if (atomic_load(&s.held)) assert_int_equal(atomic_load(&s.by_others), 39);
+    qn_pool_close(p);
+}
+
 static void wakes_after_a_long_pause(void **state)
 {
     (void)state;
@@ -74,7 +117,8 @@ static void shares_cover_all(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_share_once), cmocka_unit_test(wakes_after_a_long_pause), cmocka_unit_test(shares_cover_all),
+        cmocka_unit_test(every_share_once), cmocka_unit_test(every_piece_once),
+        cmocka_unit_test(the_free_lane_takes_over), cmocka_unit_test(wakes_after_a_long_pause), cmocka_unit_test(shares_cover_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
