@@ -80,7 +80,9 @@ $(BUILD)/obj/kernel/avx2/%.o: ISA_FLAGS := $(FLAGS_avx2)
 $(BUILD)/obj/kernel/avx512/%.o: ISA_FLAGS := $(FLAGS_avx512)
 # Unrolled tiles of intrinsics take clang minutes to instrument; the probe's guard pages watch them in every mode.
 TILES := $(if $(filter asan tsan fuzz,$(MODE)),-fno-sanitize=all -O2)
-$(BUILD)/obj/kernel/avx2/qlinear.o: ISA_FLAGS := $(FLAGS_avx2) $(TILES)
+$(BUILD)/obj/kernel/avx2/qlinear.o $(BUILD)/obj/kernel/avx2/plinear.o: ISA_FLAGS := $(FLAGS_avx2) $(TILES)
+$(BUILD)/obj/kernel/avx512/plinear.o: ISA_FLAGS := $(FLAGS_avx512) $(TILES)
+$(BUILD)/obj/kernel/base/plinear.o: ISA_FLAGS := $(TILES)
 $(BUILD)/obj/kernel/avx512vnni/%.o: ISA_FLAGS := $(FLAGS_avx512vnni) $(TILES)
 $(BUILD)/obj/kernel/avx512bf16/%.o: ISA_FLAGS := $(FLAGS_avx512bf16) $(TILES)
 

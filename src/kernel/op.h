@@ -152,6 +152,15 @@ typedef struct qn_blinear {
     qn_dtype type;
 } qn_blinear;
 
+typedef struct qn_plinear {
+    int n, rows, cols;
+    float *y;               /* [n, rows] */
+    const float *x;         /* [n, cols] */
+    const u8 *panels;       /* [rows, cols] of type, f32, f16 or bf16: fpanel.h */
+    const float *bias;      /* [rows] or NULL */
+    qn_dtype type;
+} qn_plinear;
+
 /* Plain matrices, as BLAS has them: y = alpha * a * b + beta * y + bias. In no plan: by it the probe compares with others. */
 typedef struct qn_matmul {
     int n, cols, k;         /* m, n, k of BLAS: rows of y, columns of y, length of the sums */
@@ -169,7 +178,8 @@ typedef union qn_args {
     int n;
     qn_embed embed; qn_rmsnorm rmsnorm; qn_headnorm headnorm; qn_linear linear; qn_rope rope; qn_store store;
     qn_attend attend; qn_add_args add; qn_swiglu swiglu; qn_geglu geglu; qn_pick pick;
-    qn_quant quant; qn_qlinear qlinear; qn_narrow narrow; qn_blinear blinear; qn_matmul matmul;
+    qn_quant quant; qn_qlinear qlinear; qn_narrow narrow; qn_blinear blinear; qn_plinear plinear;
+    qn_matmul matmul;
 } qn_args;
 
 /* What a step moves and computes at least: every operand once, weights in their stored type. */

@@ -52,6 +52,7 @@ int qn_args_type(qn_op op, const qn_args *a)
     case OP_attend: return (int)a->attend.type;
     case OP_qlinear: return (int)a->qlinear.type;
     case OP_blinear: return (int)a->blinear.type;
+    case OP_plinear: return (int)a->plinear.type;
     case OP_matmul: return (int)a->matmul.type;
     default: return (int)DT_f32;
     }

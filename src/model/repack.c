@@ -6,27 +6,32 @@
 #include <stdio.h>
 
 #include "base/file.h"
-#include "kernel/panel.h"
+#include "kernel/fpanel.h"
 
 /* The op that a linear step becomes; OP_linear: it stays. */
 static qn_op target(const qn_plan *p, const qn_step *s)
 {
     if (s->op != OP_linear) return s->op;
     const qn_linear *a = &s->args.linear;
-    if (a->cols % 32 || qn_panel_bytes(a->type, a->rows, a->cols) == 0) return OP_linear;
+    const bool dots = a->cols % 32 == 0 && qn_panel_bytes(a->type, a->rows, a->cols) > 0;
     const qn_op op = qn_panel_of(a->type) == PANEL_int8 ? OP_qlinear : OP_blinear;
-    return qn_kernel_exists(op, a->type, p->isa) ? op : OP_linear;
+    if (dots && qn_kernel_exists(op, a->type, p->isa)) return op;
+    return qn_kernel_exists(OP_plinear, a->type, p->isa) ? OP_plinear : OP_linear;
 }
 
 static size_t align64(size_t n) { return (n + 63) & ~(size_t)63; }
+
+static size_t matrix_bytes(qn_op op, const qn_linear *a)
+{
+    return align64(op == OP_plinear ? qn_fpanel_bytes(a->type, a->rows, a->cols) : qn_panel_bytes(a->type, a->rows, a->cols));
+}
 
 static size_t packed_bytes(const qn_plan *p)
 {
     size_t total = 0;
     for (int i = 0; i < p->n; i++) {
-        const qn_linear *a = &p->steps[i].args.linear;
-        if (p->steps[i].op == OP_linear && target(p, &p->steps[i]) != OP_linear)
-            total += align64(qn_panel_bytes(a->type, a->rows, a->cols));
+        const qn_op op = target(p, &p->steps[i]);
+        if (p->steps[i].op == OP_linear && op != OP_linear) total += matrix_bytes(op, &p->steps[i].args.linear);
     }
     return total;
 }
@@ -35,6 +40,7 @@ static size_t packed_bytes(const qn_plan *p)
 
 typedef struct packing {
     const qn_linear *a;
+    qn_op op;
     u8 *out;
 } packing;
 
@@ -42,8 +48,9 @@ static void pack_share(const void *args, qn_lane lane)
 {
     const packing *p = args;
     const int n = (p->a->rows + QN_PANEL - 1) / QN_PANEL;
-    qn_panel_pack(p->a->type, p->a->w, p->a->rows, p->a->cols, lane_begin(n, lane),
-                  lane_end(n, lane), p->out);
+    const int first = lane_begin(n, lane), last = lane_end(n, lane);
+    if (p->op == OP_plinear) qn_fpanel_pack(p->a->type, p->a->w, p->a->rows, p->a->cols, first, last, p->out);
+    else qn_panel_pack(p->a->type, p->a->w, p->a->rows, p->a->cols, first, last, p->out);
 }
 
 typedef struct pack_job {
@@ -57,9 +64,9 @@ static void pack_matrix(void *user)
     qn_pool_run(j->r->pool, pack_share, &j->p);
 }
 
-static bool pack(const qn_repack *r, const qn_linear *a, u8 *out, qn_err *e)
+static bool pack(const qn_repack *r, const qn_linear *a, qn_op op, u8 *out, qn_err *e)
 {
-    pack_job j = { r, { a, out } };
+    pack_job j = { r, { a, op, out } };
     if (!qn_guard_bus(pack_matrix, &j, r->path, e)) return false;
     qn_map_drop(a->w, (size_t)a->rows * qn_dtype_bytes(a->type, (size_t)a->cols));
     return true;
@@ -80,7 +87,7 @@ static bool prepare(writer *w, const qn_step *s, qn_op op, qn_err *e)
 {
     const qn_linear *a = &s->args.linear;
     char role[96];
-    if (w->ready == a->x && w->ready_for == op) return true;
+    if (op == OP_plinear || (w->ready == a->x && w->ready_for == op)) return true;
     snprintf(role, sizeof role, "%s.x", s->role);
     const qn_args quant = { .quant = { .d = a->cols, .y = w->r->b->bytes, .x = a->x } };
     const qn_args narrow = { .narrow = { .d = a->cols, .y = w->r->b->narrow, .x = a->x } };
@@ -98,10 +105,9 @@ static bool rewrite(writer *w, const qn_step *s, qn_err *e)
     const qn_op op = target(w->r->plan, s);
     const qn_linear *a = &s->args.linear;
     qn_args args = s->args;
-    if (op == s->op) {
-        w->ready = NULL; /* it may write to what was prepared */
-    } else {
-        if (!prepare(w, s, op, e) || !pack(w->r, a, w->at, e)) return false;
+    if (op == s->op || op == OP_plinear) w->ready = NULL; /* it may write to what was prepared */
+    if (op != s->op) {
+        if (!prepare(w, s, op, e) || !pack(w->r, a, op, w->at, e)) return false;
         if (op == OP_qlinear)
             args.qlinear = (qn_qlinear){ .rows = a->rows,
                                          .cols = a->cols,
@@ -110,6 +116,9 @@ static bool rewrite(writer *w, const qn_step *s, qn_err *e)
                                          .panels = w->at,
                                          .bias = a->bias,
                                          .type = a->type };
+        else if (op == OP_plinear)
+            args.plinear = (qn_plinear){ .rows = a->rows, .cols = a->cols, .y = a->y, .x = a->x, .panels = w->at,
+                                         .bias = a->bias, .type = a->type };
         else
             args.blinear = (qn_blinear){ .rows = a->rows,
                                          .cols = a->cols,
@@ -118,7 +127,7 @@ static bool rewrite(writer *w, const qn_step *s, qn_err *e)
                                          .panels = w->at,
                                          .bias = a->bias,
                                          .type = a->type };
-        w->at += align64(qn_panel_bytes(a->type, a->rows, a->cols));
+        w->at += matrix_bytes(op, a);
     }
     qn_step *made = qn_plan_add(&w->to, op, s->layer, s->role, &args, e);
     if (made) made->logits = s->logits;

@@ -49,6 +49,7 @@ qn_args qn_case_row(const qn_case *c, int r, qn_rows *rows)
     case OP_qlinear: a.qlinear.y += i * (size_t)a.qlinear.rows; skip_bytes(&a.qlinear.x, i * (size_t)a.qlinear.cols); break;
     case OP_narrow: a.narrow.y += i * (size_t)a.narrow.d; a.narrow.x += i * (size_t)a.narrow.d; break;
     case OP_blinear: a.blinear.y += i * (size_t)a.blinear.rows; a.blinear.x += i * (size_t)a.blinear.cols; break;
+    case OP_plinear: a.plinear.y += i * (size_t)a.plinear.rows; a.plinear.x += i * (size_t)a.plinear.cols; break;
     case OP_matmul: /* row by row only where rows lie one behind the other: qn_case_has_rows */
         a.matmul.a = (const u8 *)a.matmul.a + i * qn_dtype_bytes(a.matmul.type, (size_t)a.matmul.k);
         a.matmul.y += i * (size_t)a.matmul.cols;

@@ -8,8 +8,8 @@
 #include "base/half.h"
 #include "base/mem.h"
 #include "base/rng.h"
+#include "kernel/fpanel.h"
 #include "kernel/kvpage.h"
-#include "kernel/panel.h"
 #include "kernel/ref/ref.h"
 #include "probe/case.h"
 
@@ -259,6 +259,23 @@ static void fill_blinear(qn_case *c, qn_blinear *a)
     a->bias = c->mood == MOOD_plain ? NULL : floats(c, "bias", (size_t)a->rows, USE_in);
 }
 
+static void fill_plinear(qn_case *c, qn_plinear *a)
+{
+    const size_t size = qn_dtypes[a->type].block_bytes, n = (size_t)a->rows * (size_t)a->cols;
+    float *x = floats(c, "x", (size_t)a->n * (size_t)a->cols, USE_in);
+    spoil(c, x, a->cols);
+    a->y = floats(c, "y", (size_t)a->n * (size_t)a->rows, USE_out);
+    a->x = x;
+    u8 *w = qn_alloc(n * size, NULL);
+    u8 *out = qn_case_operand(c, "panels", qn_fpanel_bytes(a->type, a->rows, a->cols) / size, size, USE_in);
+    for (size_t i = 0; w && i < n; i++) make_block(c, &qn_dtypes[a->type], w + i * size);
+    if (w && out) qn_fpanel_pack(a->type, w, a->rows, a->cols, 0, (a->rows + QN_PANEL - 1) / QN_PANEL, out);
+    c->failed = c->failed || !w;
+    qn_free(w);
+    a->panels = out;
+    a->bias = c->mood == MOOD_plain ? NULL : floats(c, "bias", (size_t)a->rows, USE_in);
+}
+
 static void fill_rope(qn_case *c, qn_rope *a)
 {
     a->q = floats(c, "q", (size_t)a->n * (size_t)a->n_head * (size_t)a->d_head, USE_inout);
@@ -351,6 +368,7 @@ static void fill(qn_case *c)
     case OP_qlinear: fill_qlinear(c, &a->qlinear); break;
     case OP_narrow: fill_narrow(c, &a->narrow); break;
     case OP_blinear: fill_blinear(c, &a->blinear); break;
+    case OP_plinear: fill_plinear(c, &a->plinear); break;
     case OP_matmul: fill_matmul(c, &a->matmul); break;
     case N_OPS: break;
     }
@@ -364,6 +382,7 @@ static int blocked(qn_op op, qn_args *a, qn_dtype type)
     case OP_linear: a->linear.type = type; return a->linear.cols;
     case OP_qlinear: a->qlinear.type = type; return a->qlinear.cols;
     case OP_blinear: a->blinear.type = type; return a->blinear.cols;
+    case OP_plinear: a->plinear.type = type; return a->plinear.cols;
     case OP_matmul: a->matmul.type = type; return 0;
     case OP_store: a->store.type = type; return a->store.d_head;
     case OP_attend: a->attend.type = type; return a->attend.d_head;

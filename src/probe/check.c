@@ -23,6 +23,7 @@ static bool takes(qn_op op, int type)
     case OP_linear:
     case OP_embed: return true;
     case OP_qlinear: return qn_panel_of((qn_dtype)type) == PANEL_int8;
+    case OP_plinear: return type == DT_f32 || type == DT_f16 || type == DT_bf16;
     case OP_blinear: return qn_panel_of((qn_dtype)type) == PANEL_bf16;
     case OP_store:
     case OP_attend: return type == DT_f32 || type == DT_f16 || type == DT_q8_0;

@@ -6,8 +6,8 @@
 
 #include "base/half.h"
 #include "base/mem.h"
+#include "kernel/fpanel.h"
 #include "kernel/kvpage.h"
-#include "kernel/panel.h"
 #include "probe/case.h"
 
 #define EPS ((double)FLT_EPSILON)
@@ -109,6 +109,25 @@ static void matmul(const qn_matmul *m, const float *was, double *y, double *boun
         y[at] = (double)m->alpha * s + bias + old;
         /* as blinear: one chain over all of k, and bf16 instructions flush what is tiny */
         bound[at] = 4 * SUM_EPS * EPS * (fabs((double)m->alpha) * mag + fabs(bias) + fabs(old)) + (double)k * TINY;
+    }
+}
+
+static void plinear_row(const qn_plinear *a, int r, double *y, double *bound)
+{
+    const qn_dtype_info *t = &qn_dtypes[a->type];
+    for (int j = 0; j < a->n; j++) {
+        const float *x = a->x + (size_t)j * (size_t)a->cols;
+        double s = 0, mag = 0;
+        for (int c = 0; c < a->cols; c++) {
+            float w;
+            t->decode(a->panels + qn_fpanel_at(a->cols, r, c) * t->block_bytes, &w, 1);
+            s += (double)w * (double)x[c];
+            mag += fabs((double)w * (double)x[c]);
+        }
+        const size_t at = (size_t)j * (size_t)a->rows + (size_t)r;
+        const double bias = a->bias ? (double)a->bias[r] : 0;
+        y[at] = s + bias;
+        bound[at] = 4 * SUM_EPS * EPS * (mag + fabs(bias)) + TINY; /* as blinear: one chain over all columns */
     }
 }
 
@@ -227,6 +246,9 @@ bool qn_oracle(const qn_case *c, int operand, double *y, double *bound)
         return true;
     case OP_qlinear:
         for (int r = 0; r < a->qlinear.rows; r++) qlinear_row(&a->qlinear, r, y, bound);
+        return true;
+    case OP_plinear:
+        for (int r = 0; r < a->plinear.rows; r++) plinear_row(&a->plinear, r, y, bound);
         return true;
     case OP_blinear:
         for (int r = 0; r < a->blinear.rows; r++) blinear_row(&a->blinear, r, y, bound);

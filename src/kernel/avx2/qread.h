@@ -15,7 +15,6 @@ INLINE vb fifths(u64 mask, int v)
     return (vb)_mm256_and_si256(_mm256_cmpeq_epi8(_mm256_and_si256(bits, own), own), _mm256_set1_epi8(16));
 }
 
-INLINE vf halves_at(const u16 *p) { return (vf)_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)p)); }
 INLINE vf unsigned_at(const u8 *p)
 {
     return (vf)_mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)p)));

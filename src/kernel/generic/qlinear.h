@@ -1,5 +1,5 @@
 /* qlinear.h - bytes times panels, for vectors of LANES floats. The file that includes this brings what a processor does its own
- * way (dots, fifths, halves: see below); types, tiles and loops are written here once.
+ * way (dots, fifths: see below); types, tiles and loops are written here once.
  *
  * A tile is R rows of x by one panel. In each block of 32 columns it adds integers, which is exact, then turns each sum into a
  * float with the two scales: the only order that matters is that of the blocks, and it is the same for every R: the law of rows.
@@ -9,11 +9,9 @@
 #ifndef QN_GENERIC_QLINEAR_H
 #define QN_GENERIC_QLINEAR_H
 
-#include "kernel/generic/vec.h"
+#include "kernel/generic/panels.h"
 #include "kernel/op.h"
-#include "kernel/panel.h"
 
-#define NV (QN_PANEL / LANES) /* vectors to a panel's 16 outputs */
 #define FEW 8                 /* rows of x up to which tiles unpack for themselves: 8 of q8_0 at 125 instead of 89 GOP/s */
 #define CHUNK 16              /* blocks of 32 columns unpacked at a time: 11 KiB, beside 2 KiB of activations in L1 */
 #define ROWS 96               /* rows of x that share an unpacked chunk: their activations stay in L2 */
@@ -24,7 +22,6 @@ typedef u16 vh __attribute__((vector_size(4 * LANES)));
 typedef u8 vb_any __attribute__((vector_size(4 * LANES), aligned(1), may_alias));
 
 typedef struct group { vb v[NV]; } group;       /* 4 columns of 16 rows */
-typedef struct floats { vf v[NV]; } floats;     /* one for each row of a panel */
 typedef struct ints { vi v[NV]; } ints;
 typedef struct scales { floats s[2], m; } scales; /* of the two halves of a block; s[0] for both where a type has one per 32 */
 
@@ -43,7 +40,6 @@ typedef struct form {
  *   ISA, VARIANT, MOST, SIGNED_BYTES   the level, its name's end, rows of a tile (a power of two, or 6), bytes as i8 or as u8
  * and after it, declared here: */
 INLINE vb fifths(u64 mask, int v);         /* 16 in every byte whose bit is set, of part v of the mask; else 0 */
-INLINE vf halves_at(const u16 *p);         /* LANES f16 */
 INLINE vf unsigned_at(const u8 *p);        /* LANES bytes as floats */
 INLINE vf signed_at(const i8 *p);
 /* dot[r] += groups first..last-1 of block `sub` at p times the rows of x; q is x's first row at the block, stride its width */
@@ -176,25 +172,6 @@ typedef struct task {
     bool begin, end;   /* first and last blocks of a row: start from zero, add the bias */
     const float *bias; /* of this panel, or NULL */
 } task;
-
-INLINE floats get(const float *p, int left)
-{
-    floats f;
-    UNROLL for (int v = 0; v < NV; v++) {
-        const int n = left - v * LANES;
-        f.v[v] = n >= LANES ? load(p + v * LANES) : n > 0 ? load_first(p + v * LANES, n) : splat(0);
-    }
-    return f;
-}
-
-INLINE void put(float *p, floats f, int left)
-{
-    UNROLL for (int v = 0; v < NV; v++) {
-        const int n = left - v * LANES;
-        if (n >= LANES) store(p + v * LANES, f.v[v]);
-        else if (n > 0) store_first(p + v * LANES, f.v[v], n);
-    }
-}
 
 /* One half of block b, or all of it. */
 INLINE void add_block(const form f, const task *t, const u8 *p, int sub, int b, int half, const scales *s, floats *acc,
