@@ -192,6 +192,11 @@ def stage_cuda():
         expect("CUDA kernels compile", make("CUDA=1", "BUILD=build/cuda-check", "CUDA_ARCH=90a", "fatbins"), timeout=600)
 
 
+def stage_browser():
+    """Pages in a real browser; says what is missing where there is none."""
+    run_pytest("tests/browser")
+
+
 def stage_fetch():
     """What some tests want and can do without: they say so."""
     status, output = run(["tools/setup.sh", "models"], timeout=900)
@@ -200,7 +205,7 @@ def stage_fetch():
 
 
 STAGES = {name[6:]: f for name, f in list(globals().items()) if name.startswith("stage_")}
-ORDER = ["rules", "build", "fetch", "unit", "sanitizers", "kernels", "golden", "e2e", "cuda"]
+ORDER = ["rules", "build", "fetch", "unit", "sanitizers", "kernels", "golden", "e2e", "browser", "cuda"]
 
 
 def main():

@@ -9,6 +9,7 @@
 #include "base/numlist.h"
 #include "base/rng.h"
 #include "base/stats.h"
+#include "cli/shelf.h"
 #include "cli/tracing.h"
 
 typedef struct batch_args {
@@ -215,6 +216,7 @@ static int run(qn_cli *c, void *values)
     qn_ints_close(&pp);
     qn_ints_close(&tg);
     qn_ints_close(&pl);
+    if (a->engine.trace && ok) qn_shelf_record(c, a->engine.trace);
     return code;
 }
 

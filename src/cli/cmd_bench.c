@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/numlist.h"
 #include "cli/bench.h"
+#include "cli/shelf.h"
 #include "cli/tracing.h"
 #include "probe/machine.h"
 
@@ -322,6 +323,7 @@ static int run(qn_cli *c, void *values)
     }
     const int code = ok || !e.code ? QN_EXIT_OK : qn_cli_fail(c, &e); /* no error: stdout takes no more, main says why */
     close_all(&b);
+    if (a->trace && code == QN_EXIT_OK) qn_shelf_record(c, a->trace);
     return code;
 }
 

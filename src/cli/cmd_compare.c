@@ -74,7 +74,7 @@ static int run(qn_cli *c, void *values)
 const qn_command qn_command_compare = {
     .name = "compare",
     .args = "A B...",
-    .summary = "runs against each other: what became slower or faster, and what it costs",
+    .summary = "Hold runs against each other: what became slower or faster, and what it costs",
     .about = "Holds runs against the first one: each phase and each group of steps, the time of a token in both, the "
              "difference with "
              "its 95 % interval, and what it comes to over the whole run; what costs most stands first. Runs of the "

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "cli/prompt.h"
+#include "cli/shelf.h"
 
 #define OPT(name, brief, alias, type, field, ctype, arg, preset, help, lo, hi) \
     { name, brief, alias, type, QN_AT(qn_run_args, field, ctype), arg, preset, help, lo, hi }
@@ -130,6 +131,7 @@ static int run(qn_cli *c, void *values)
     else code = qn_chat(&t, prompt, n);
     qn_free(prompt);
     qn_talk_close(&t, code == QN_EXIT_OK);
+    if (a->engine.trace && code == QN_EXIT_OK) qn_shelf_record(c, a->engine.trace);
     return code;
 }
 

@@ -156,7 +156,7 @@ static int run(qn_cli *c, void *values)
 const qn_command qn_command_runs = {
     .name = "runs",
     .args = "[list|show|add|rm] [RUN|TRACE...]",
-    .summary = "the store of past runs: list, show, add, remove",
+    .summary = "List past runs, show, add and remove them",
     .about = "Every run with --trace (run, bench, profile) is kept here when it ends: what ran and where, its "
              "phases, and for each step its "
              "figures and samples, so that `quern compare @1w @last` can hold today's run against last week's when "

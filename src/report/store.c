@@ -28,7 +28,7 @@ static const char schema[] =
     "kernel TEXT,"
     " op TEXT, role TEXT, type TEXT, layer INTEGER, expected INTEGER, n INTEGER, total_ns INTEGER, min_ns INTEGER, "
     "max_ns INTEGER,"
-    " wait_ns INTEGER, bytes REAL, flops REAL, samples BLOB);"
+    " wait_ns INTEGER, bytes REAL, flops REAL, fit BLOB, samples BLOB);"
     "CREATE TABLE IF NOT EXISTS requests (run INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE, id INTEGER, "
     "prompt INTEGER,"
     " cached INTEGER, tokens INTEGER, stop TEXT, first_ns INTEGER, prompt_ns INTEGER, decode_ns INTEGER, ns INTEGER);"

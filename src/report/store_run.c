@@ -6,13 +6,14 @@
 #include <zstd.h>
 
 #include "base/buf.h"
+#include "report/disturb.h"
 #include "report/store_parts.h"
 
 enum { PASSES_MOST = 1024 };    /* samples kept of each series: an interval of the median is within 6 % of the ranks then */
 #define BLOB_MOST ((size_t)64 << 20) /* unpacked: far above what PASSES_MOST makes */
 
 typedef struct packed_pass { i64 pos; u64 ns, steps_ns; u32 rows, seqs; } packed_pass;
-static_assert(sizeof(packed_pass) == 32, "as it lies in the file");
+static_assert(sizeof(packed_pass) == 32 && sizeof(qn_fit) == 48, "as they lie in the file");
 
 /* ---- bytes, packed */
 
@@ -113,11 +114,11 @@ static bool add_series(qn_store *s, const qn_series *x, i64 id, qn_buf *bytes, q
     for (u64 i = 0; i < x->n_samples && n < PASSES_MOST; i += every)
         kept[n++] = x->ns[i] > UINT32_MAX ? UINT32_MAX : (u32)x->ns[i];
     return pack(kept, n * sizeof *kept, bytes, e)
-        && finish(qn_store_ask(s, e, "INSERT INTO series VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", "iittttiiiiiiiddb",
+        && finish(qn_store_ask(s, e, "INSERT INTO series VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", "iittttiiiiiiiddbb",
                                id, (i64)x->phase,
                                x->kernel, x->op, x->role, x->type, (i64)x->layer, (i64)x->expected, (i64)x->n, (i64)x->total_ns,
                                (i64)x->min_ns, (i64)x->max_ns, (i64)x->wait_ns, x->bytes, x->flops,
-                               (qn_str){ bytes->p, bytes->n }), e);
+                               (qn_str){ (const char *)&x->fit, sizeof x->fit }, (qn_str){ bytes->p, bytes->n }), e);
 }
 
 static bool add_lists(qn_store *s, const qn_run *r, i64 id, qn_err *e)
@@ -252,6 +253,7 @@ static bool get_series(qn_run *r, sqlite3_stmt *q, qn_err *e)
     s->wait_ns = (u64)sqlite3_column_int64(q, 11);
     s->bytes = sqlite3_column_double(q, 12);
     s->flops = sqlite3_column_double(q, 13);
+    if (sqlite3_column_bytes(q, 15) == sizeof s->fit) memcpy(&s->fit, sqlite3_column_blob(q, 15), sizeof s->fit);
     return true;
 }
 
@@ -317,7 +319,7 @@ qn_run *qn_store_get(qn_store *s, i64 id, qn_err *e)
           " f32_gflops, bf16_gflops, int8_gops, barrier_us, wall_ns, lost, ended FROM runs WHERE id = ?", get_facts },
         { "SELECT phase, ns, tokens, passes FROM phases WHERE run = ? ORDER BY phase", get_phase },
         { "SELECT phase, kernel, op, role, type, layer, expected, n, total_ns, min_ns, max_ns, wait_ns, bytes, "
-          "flops, samples"
+          "flops, samples, fit"
           " FROM series WHERE run = ? ORDER BY rowid", get_series },
         { "SELECT id, prompt, cached, tokens, stop, first_ns, prompt_ns, decode_ns, ns FROM requests WHERE run = ? "
           "ORDER BY rowid",
@@ -333,7 +335,7 @@ qn_run *qn_store_get(qn_store *s, i64 id, qn_err *e)
         ok = get_rows(s, r, id, parts[i].sql, parts[i].take, &n, e);
         if (ok && i == 0 && n == 0) ok = qn_fail(e, QN_EUSAGE, "@%lld: the store has no run of that number", (long long)id);
     }
-    if (ok) return r;
+    if (ok) return qn_run_mark_disturbed(r), r;
     qn_run_close(r);
     return NULL;
 }

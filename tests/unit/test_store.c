@@ -39,6 +39,7 @@ static void same_series(const qn_series *a, const qn_series *b)
     assert_true(a->layer == b->layer && a->phase == b->phase && a->expected == b->expected && a->n == b->n);
     assert_true(a->total_ns == b->total_ns && a->min_ns == b->min_ns && a->max_ns == b->max_ns && a->wait_ns == b->wait_ns);
     assert_true(a->bytes == b->bytes && a->flops == b->flops && a->n_samples == b->n_samples);
+    assert_memory_equal(&a->fit, &b->fit, sizeof a->fit);
     assert_memory_equal(a->ns, b->ns, a->n_samples * sizeof *a->ns);
 }
 

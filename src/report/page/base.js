@@ -58,6 +58,24 @@ function bytes(v) {
   return (i ? digits(v, 3) : v) + " " + units[i];
 }
 
+/* The unit in which a time of this size has few digits: what to divide ns by, and its name. */
+function unitOf(ns) {
+  const units = [[1, "ns"], [1e3, "µs"], [1e6, "ms"], [1e9, "s"]];
+  return units.filter((u) => u[0] <= ns).pop() || units[0];
+}
+
+/* As much of a text as fits in so many pixels, in the font of the drawings. */
+const pen = document.createElement("canvas").getContext("2d");
+pen.font = "12px system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif";
+
+function fit(text, room, bold) {
+  const width = (s) => pen.measureText(s).width * (bold ? 1.2 : 1);
+  if (width(text) <= room) return text;
+  let n = Math.min(text.length, Math.floor(room / 4));
+  while (n > 0 && width(text.slice(0, n) + "…") > room) n--;
+  return n > 0 ? text.slice(0, n) + "…" : "";
+}
+
 /* For axes: as few digits as say it. */
 const short = (v) => String(parseFloat(v.toPrecision(6)));
 const shortTime = (ns) => ns === 0 ? "0" : time(ns).replace(/\.?0+(?= )/, (z) => z[0] === "." ? "" : z);
@@ -133,7 +151,9 @@ function logarithmic(lo, hi, from, to) {
   const f = (v) => from + (Math.log10(v) - a) / (b - a || 1) * (to - from);
   f.ticks = () => {
     const out = [];
-    for (let e = Math.ceil(a - 1e-9); e <= b + 1e-9; e++) out.push(Math.pow(10, e));
+    const steps = b - a < 2 ? [1, 2, 5] : [1];
+    for (let e = Math.floor(a); e <= b; e++)
+      for (const m of steps) if (m * Math.pow(10, e) >= lo && m * Math.pow(10, e) <= hi) out.push(m * Math.pow(10, e));
     return out;
   };
   return f;

@@ -3,11 +3,12 @@
 
 const VERDICT_CLASS = { slower: "bad", faster: "good", gone: "warn", new: "warn" };
 
-const signed = (v, show) => finite(v) ? (v > 0 ? "+" : v < 0 ? "−" : "±") + show(Math.abs(v)) : "–";
+const signed = (v, show) => !finite(v) ? "–" : v === 0 ? "0" : (v > 0 ? "+" : "−") + show(Math.abs(v));
 
 function verdict(d) {
-  const text = d.regressed ? "regression" : d.verdict || "no spread known";
-  return el("span", { class: "chip " + (d.regressed ? "bad" : VERDICT_CLASS[d.verdict] || "soft") }, text);
+  if (d.regressed) return el("span", { class: "chip bad" }, "regression");
+  if (VERDICT_CLASS[d.verdict]) return el("span", { class: "chip " + VERDICT_CLASS[d.verdict] }, d.verdict);
+  return el("span", { class: "soft" }, d.verdict || (d.n === 1 ? "one sample" : "no spread"));
 }
 
 const DELTA_COLUMNS = [
@@ -22,23 +23,24 @@ const DELTA_COLUMNS = [
   { name: "verdict", get: (d) => d.verdict, show: (v, d) => verdict(d) },
 ];
 
-/* Bars from the middle: slower to the right, faster to the left; whiskers are the intervals. */
+/* Bars from zero: slower to the right, faster to the left; whiskers are the intervals. Names stand in a column of their own. */
 function forest(list, label) {
-  const shown = list.filter((d) => d.in_a && d.in_b && d.diff_ns !== 0).slice(0, 14), row = 34;
+  const shown = list.filter((d) => d.in_a && d.in_b && d.diff_ns !== 0).slice(0, 14), row = 28;
   if (!shown.length) return none("Nothing differs.");
   return drawing((b, width) => {
-    const most = Math.max(...shown.map((d) => Math.max(Math.abs(d.diff_ns), d.has_interval ? Math.max(Math.abs(d.lo_ns), Math.abs(d.hi_ns)) : 0))) || 1;
-    const p = plot(b, width, shown.length * row + 30, { left: 8, right: 8, top: 4, bottom: 26 });
-    const x = linear(-most * 1.08, most * 1.08, p.x0, p.x1), zero = x(0);
-    for (const v of x.ticks(width < 520 ? 3 : 7)) p.root.append(svg("line", { class: "grid", x1: x(v), x2: x(v), y1: p.y1, y2: p.y0 }),
-      svg("text", { x: Math.min(Math.max(x(v), 28), width - 28), y: p.y0 + 18, "text-anchor": "middle" }, v === 0 ? "0" : signed(v, time)));
+    const ends = shown.flatMap((d) => [d.diff_ns, d.has_interval ? d.lo_ns : 0, d.has_interval ? d.hi_ns : 0]);
+    const lo = Math.min(0, ...ends), hi = Math.max(0, ...ends), pad = (hi - lo) * 0.04;
+    const p = plot(b, width, shown.length * row + 30, { left: Math.min(230, Math.round(width * 0.42)), right: 14, top: 4, bottom: 26 });
+    const x = linear(lo - pad, hi + pad, p.x0, p.x1), zero = x(0);
+    for (const v of x.ticks(Math.max(2, (p.x1 - p.x0) / 110))) p.root.append(svg("line", { class: "grid", x1: x(v), x2: x(v), y1: p.y1, y2: p.y0 }),
+      svg("text", { x: Math.min(x(v), width - 30), y: p.y0 + 18, "text-anchor": "middle" }, v === 0 ? "0" : (v < 0 ? "−" : "+") + shortTime(Math.abs(v))));
     p.root.append(svg("line", { x1: zero, x2: zero, y1: p.y1, y2: p.y0, stroke: "var(--soft)" }));
     shown.forEach((d, i) => forestRow(p, x, d, p.y1 + i * row, row));
   }, label);
 }
 
 function forestRow(p, x, d, y, row) {
-  const sure = d.verdict === "slower" || d.verdict === "faster", worse = d.diff_ns > 0, zero = x(0), to = x(d.diff_ns), mid = y + row / 2 + 6;
+  const sure = d.verdict === "slower" || d.verdict === "faster", worse = d.diff_ns > 0, zero = x(0), to = x(d.diff_ns), mid = y + row / 2;
   const fill = !sure ? "var(--c6)" : worse ? "var(--bad)" : "var(--good)";
   const bar = svg("rect", { x: Math.min(zero, to), y: mid - 5, width: Math.max(1, Math.abs(to - zero)), height: 10, rx: 2, fill, "fill-opacity": 0.75,
     tabindex: 0, role: "img", "aria-label": `${d.name}, ${d.phase}: ${signed(d.diff_ns, time)}` });
@@ -47,10 +49,7 @@ function forestRow(p, x, d, y, row) {
   p.root.append(bar);
   if (d.has_interval) p.root.append(svg("line", { x1: x(d.lo_ns), x2: x(d.hi_ns), y1: mid, y2: mid, stroke: "var(--ink)", "stroke-width": 1.5 }),
     ...[d.lo_ns, d.hi_ns].map((v) => svg("line", { x1: x(v), x2: x(v), y1: mid - 4, y2: mid + 4, stroke: "var(--ink)", "stroke-width": 1.5 })));
-  /* the name stands on the side that the bar leaves free */
-  const text = `${d.name} · ${d.phase}`, room = worse ? zero - p.x0 - 10 : p.x1 - zero - 10, fits = Math.max(4, Math.floor(room / 6.6));
-  p.root.append(svg("text", { class: "ink", x: worse ? zero - 8 : zero + 8, y: mid + 4, "text-anchor": worse ? "end" : "start" },
-    text.length > fits ? text.slice(0, fits - 1) + "…" : text));
+  p.root.append(svg("text", { class: "ink", x: p.x0 - 10, y: mid + 4, "text-anchor": "end" }, fit(`${d.name} · ${d.phase}`, p.x0 - 14)));
 }
 
 function compareTiles(v) {
@@ -69,7 +68,7 @@ function showCompare(data, page) {
     nav.push(el("a", { href: "#" + id }, v.name));
     const notes = v.notes.length ? el("ul", { class: "notes soft" }, v.notes.map((n) => el("li", {}, n))) : "";
     const t = sortable(DELTA_COLUMNS.map((c, k) => k ? c : { ...c, name: data.by }), v.steps, "Differences of steps", 7, true);
-    const phases = sortable(DELTA_COLUMNS.filter((c) => c.name !== "phase"), v.phases, "Differences of phases", 0, false);
+    const phases = sortable(DELTA_COLUMNS.filter((c) => c.name !== "phase"), v.phases, "Differences of phases", -1, false);
     nodes.push(section(id, v.name, v.regressed ? `Slower than ${data.base} by more than ${percent(data.threshold)}.` : `Against ${data.base}.`,
       compareTiles(v), notes, el("h3", {}, "Phases"), phases.table,
       el("h3", {}, `Steps by ${data.by}: the difference in each token, what costs most first`), forest(v.steps, "Differences of steps"),

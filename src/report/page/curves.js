@@ -17,21 +17,21 @@ function latency(run) {
   const p50 = gaps ? gaps.p50 : at(0.5), p95 = gaps ? gaps.p95 : at(0.95);
   const top = Math.max(at(0.999), p95) > 6 * p50 ? Math.max(2.5 * p95, at(0.9) * 2) : sorted[sorted.length - 1] * 1.08;
   const low = Math.min(sorted[0], p50) > 0.4 * top ? sorted[0] - 0.25 * (top - sorted[0]) : 0;
-  const off = points.filter((p) => p.ns > top).length, marked = points.filter((p) => p.disturbed).length;
+  const [per, unit] = unitOf(top), off = points.filter((p) => p.ns > top).length, marked = points.filter((p) => p.disturbed).length;
 
   const box = drawing((b, width) => {
     const p = plot(b, width, 280, { left: 48, right: 14, top: 24, bottom: 44 });
     const x = linear(Math.min(...points.map((q) => q.x)), Math.max(...points.map((q) => q.x)), p.x0 + 4, p.x1 - 4);
-    const y = linear(low / 1e6, top / 1e6, p.y0, p.y1);
-    axes(p, x, y, x.ticks(Math.min(10, width / 90)), y.ticks(5), (v) => grouped(v), short, "token of the answer", "ms");
+    const y = linear(low / per, top / per, p.y0, p.y1);
+    axes(p, x, y, x.ticks(Math.min(10, width / 90)), y.ticks(5), (v) => grouped(v), short, "token of the answer", unit);
     for (const v of [p50, p95])
-      p.root.append(svg("line", { x1: p.x0, x2: p.x1, y1: y(v / 1e6), y2: y(v / 1e6), stroke: "var(--ink)", "stroke-dasharray": "5 4", opacity: 0.55 }));
+      p.root.append(svg("line", { x1: p.x0, x2: p.x1, y1: y(v / per), y2: y(v / per), stroke: "var(--ink)", "stroke-dasharray": "5 4", opacity: 0.55 }));
     const r = points.length > 800 ? 1.6 : points.length > 200 ? 2.2 : 3;
-    for (const q of points) if (!q.disturbed) p.root.append(mark(q, x(q.x), y(Math.min(q.ns, top) / 1e6), r, "var(--c0)"));
-    for (const q of points) if (q.disturbed) p.root.append(mark(q, x(q.x), y(Math.min(q.ns, top) / 1e6), r + 2, "var(--c1)", q.ns > top));
-    const near = y(p50 / 1e6) - y(p95 / 1e6) < 22;
+    for (const q of points) if (!q.disturbed) p.root.append(mark(q, x(q.x), y(Math.min(q.ns, top) / per), r, "var(--c0)"));
+    for (const q of points) if (q.disturbed) p.root.append(mark(q, x(q.x), y(Math.min(q.ns, top) / per), r + 2, "var(--c1)", q.ns > top));
+    const near = y(p50 / per) - y(p95 / per) < 22;
     for (const [v, name] of [[p50, "p50"], [p95, "p95"]])
-      p.root.append(svg("text", { class: "ink halo", x: p.x1 - 2, y: y(v / 1e6) + (near && name === "p50" ? 16 : -8), "text-anchor": "end" }, `${name} ${time(v)}`));
+      p.root.append(svg("text", { class: "ink halo", x: p.x1 - 2, y: y(v / per) + (near && name === "p50" ? 16 : -8), "text-anchor": "end" }, `${name} ${time(v)}`));
   }, "Time of each token along the answer");
   return [box, el("ul", { class: "legend" }, el("li", {}, dot("var(--c0)"), "token"),
     marked ? el("li", {}, dot("var(--c1)"), `disturbed: ${marked}` + (run.disturbed_ns ? `, ${time(run.disturbed_ns)} lost in all` : "")) : "",
@@ -51,10 +51,11 @@ function growth(run) {
   const moving = lines.filter((g, i) => i === 0 || g.kind === "grows" || g.kind === "shrinks"), shown = moving.slice(0, 6), flat = lines.length - moving.length;
   const box = drawing((b, width) => {
     const p = plot(b, width, 280, { left: 52, right: 14, top: 24, bottom: 44 });
-    const since = (g) => (g.last_ns - g.first_ns) / 1e3, ends = shown.map(since);
+    const [per, unit] = unitOf(Math.max(...shown.map((g) => Math.abs(g.last_ns - g.first_ns))) * 2);
+    const since = (g) => (g.last_ns - g.first_ns) / per, ends = shown.map(since);
     const x = linear(Math.min(...shown.map((g) => g.x_lo)), Math.max(...shown.map((g) => g.x_hi)), p.x0, p.x1);
     const y = linear(Math.min(0, ...ends) * 1.1, Math.max(0, ...ends) * 1.1 || 1, p.y0, p.y1);
-    axes(p, x, y, x.ticks(Math.min(8, width / 90)), y.ticks(5), grouped, short, "position", "µs a token, more than at the first position");
+    axes(p, x, y, x.ticks(Math.min(8, width / 90)), y.ticks(5), grouped, short, "position", `${unit} a token, more than at the first position`);
     shown.forEach((g, i) => {
       const line = svg("line", { x1: x(g.x_lo), x2: x(g.x_hi), y1: y(0), y2: y(since(g)), stroke: color(i), "stroke-width": i ? 2.5 : 3.5,
         "stroke-linecap": "round", tabindex: 0, role: "img", "aria-label": `${g.name}: ${g.verdict}` });

@@ -68,7 +68,7 @@ function icicle(run) {
   }, "Time of a phase as nested bars");
 
   function bar(svgRoot, node, x, w, y) {
-    const neutral = node.kind < 0, fits = Math.floor((w - 8) / 7);
+    const neutral = node.kind < 0;
     const rect = svg("rect", { class: "hit", x, y, width: Math.max(0.5, w - 1), height: ICICLE_ROW - 2, rx: w > 8 ? 3 : 0,
       fill: neutral ? "var(--grid)" : color(node.kind), tabindex: w > 14 ? 0 : null, role: "button",
       "aria-label": `${node.name}: ${time(node.ns)}, ${percent(node.ns / root.ns)}`, onclick: () => go(node),
@@ -76,9 +76,9 @@ function icicle(run) {
     withTip(rect, node.name, [["time", time(node.ns)], ["of the phase", percent(node.ns / root.ns)],
       ["of its parent", node.parent ? percent(node.ns / node.parent.ns) : "–"]]);
     svgRoot.append(rect);
-    const short = node.name.replace(/^layer (?=\d)/, fits < node.name.length ? "" : "layer ");
-    if (fits < Math.min(3, short.length)) return;
-    const name = short.length > fits ? short.slice(0, fits - 1) + "…" : short, two = w > 46;
+    const whole = fit(node.name, w - 10, true) === node.name, name = whole ? node.name : fit(node.name.replace(/^layer (?=\d)/, ""), w - 10, true);
+    const two = w > 46;
+    if (!name || (name.length < 3 && name.endsWith("…"))) return;
     svgRoot.append(svg("text", { class: neutral ? "ink" : "on", x: x + 5, y: y + (two ? 16 : 24), "pointer-events": "none" }, name));
     if (two) svgRoot.append(svg("text", { class: neutral ? "" : "on", x: x + 5, y: y + 31, "pointer-events": "none",
       opacity: neutral ? 1 : 0.85 }, w > 130 ? `${time(node.ns)}, ${percent(node.ns / root.ns)}` : percent(node.ns / root.ns, w > 54 ? 1 : 0)));

@@ -22,8 +22,8 @@ function sortable(columns, rows, label, sortBy, down) {
 
   function show() {
     const found = rows.filter((r) => words.every((w) => columns.some((c) => String(c.get(r)).toLowerCase().includes(w))));
-    const get = columns[by].get;
-    found.sort((a, b) => {
+    const get = by < 0 ? null : columns[by].get; /* below zero: in the order they came */
+    if (get) found.sort((a, b) => {
       const u = get(a), v = get(b);
       const order = typeof u === "number" && typeof v === "number" ? u - v : String(u).localeCompare(String(v), "en", { numeric: true });
       return downward ? -order : order;

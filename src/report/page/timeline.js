@@ -38,8 +38,7 @@ function timeline(run) {
     const text = (s, x0, x1, y, fill) => {
       if (x1 - x0 < 16) return;
       c.fillStyle = fill;
-      const fits = Math.floor((x1 - x0 - 6) / 6.6);
-      if (fits >= Math.min(s.length, 2)) c.fillText(s.length > fits ? s.slice(0, Math.max(1, fits - 1)) + "…" : s, (x0 + x1) / 2, y);
+      c.fillText(fit(s, x1 - x0 - 4), (x0 + x1) / 2, y);
     };
     c.font = "12px system-ui, 'DejaVu Sans', sans-serif";
     c.textAlign = "center";
