@@ -9,7 +9,8 @@
 #include "kernel/avx512vnni/qforms.h"
 #include "kernel/avx512vnni/qmany.h"
 
-#define FEW 8 /* rows of x up to which a panel is taken apart in passing */
+#define FEW 8      /* rows of x up to which a panel is taken apart in passing */
+#define AHEAD 2048 /* bytes: 4 and 8 KiB are no better */
 
 typedef struct task {
     const qn_qlinear *a;
@@ -76,6 +77,14 @@ INLINE void block(const form f, const qn_bytes *x, const size_t *at, const u8 *p
     }
 }
 
+/* With more than a few instructions to a line the core itself does not look far enough ahead: 8 rows of Q8_0 read 14 GB/s
+ * without this and 28 with it, one row of Q6_K 19 and 29 (two threads). */
+INLINE void fetch_ahead(const u8 *p, size_t bytes)
+{
+    UNROLL
+    for (size_t i = 0; i < bytes; i += 64) __builtin_prefetch(p + AHEAD + i);
+}
+
 INLINE void tile(const form f, const task *t, const int R)
 {
     const qn_qlinear *a = t->a;
@@ -92,6 +101,7 @@ INLINE void tile(const form f, const task *t, const int R)
     const u8 *p = t->w;
     for (size_t b = 0; b < nb; b += (size_t)f.blocks, p += f.bytes)
         for (int sub = 0; sub < f.blocks; sub++) {
+            fetch_ahead(p + (size_t)sub * (f.bytes / (size_t)f.blocks), f.bytes / (size_t)f.blocks);
             block(f, &a->x, at, p, sub, acc, R);
             UNROLL
             for (int r = 0; r < R; r++) at[r]++;
