@@ -11,6 +11,7 @@
 #include "kernel/fpanel.h"
 #include "kernel/kvpage.h"
 #include "kernel/ref/ref.h"
+#include "kernel/shape.h"
 #include "probe/case.h"
 
 static double draw(qn_case *c) { return qn_rng_unit(c->seed, c->draws++); }
@@ -88,12 +89,21 @@ static void make_block(qn_case *c, const qn_dtype_info *t, u8 *b)
     }
 }
 
+/* n blocks. Random ones are slow to make, and no clock sees that they repeat: a timed case has some hundred kinds. */
+static void make_blocks(qn_case *c, const qn_dtype_info *t, u8 *p, size_t n)
+{
+    const size_t own = c->timed ? qn_minz(n, 509) : n; /* a prime: rows are not all alike */
+    for (size_t i = 0; i < own; i++) make_block(c, t, p + i * t->block_bytes);
+    for (size_t done = own; done < n; done += qn_minz(done, n - done))
+        memcpy(p + done * t->block_bytes, p, qn_minz(done, n - done) * t->block_bytes);
+}
+
 static u8 *blocks(qn_case *c, const char *name, qn_dtype type, size_t rows, int cols, qn_use use)
 {
     const qn_dtype_info *t = &qn_dtypes[type];
     const size_t n = rows * (size_t)(cols / t->block);
     u8 *p = qn_case_operand(c, name, n, t->block_bytes, use);
-    for (size_t i = 0; p && i < n; i++) make_block(c, t, p + i * t->block_bytes);
+    if (p) make_blocks(c, t, p, n);
     return p;
 }
 
@@ -217,7 +227,7 @@ static u8 *panels(qn_case *c, qn_dtype type, int rows, int cols)
     const qn_dtype_info *t = &qn_dtypes[type];
     const size_t n = (size_t)rows * (size_t)(cols / t->block), bytes = qn_panel_bytes(type, rows, cols);
     u8 *w = qn_alloc(n * t->block_bytes, NULL), *out = qn_case_operand(c, "panels", bytes / 32, 32, USE_in);
-    for (size_t i = 0; w && i < n; i++) make_block(c, t, w + i * t->block_bytes);
+    if (w) make_blocks(c, t, w, n);
     if (w && out) qn_panel_pack(type, w, rows, cols, 0, (rows + QN_PANEL - 1) / QN_PANEL, out);
     c->failed = c->failed || !w;
     qn_free(w);
@@ -390,14 +400,26 @@ static int blocked(qn_op op, qn_args *a, qn_dtype type)
     }
 }
 
+static bool open_made(qn_case *c, int type, qn_err *e)
+{
+    e->code = QN_OK; /* false without a code: no such case */
+    if (blocked(c->op, &c->args, (qn_dtype)type) % qn_dtypes[type].block) return false;
+    fill(c);
+    for (int i = 0; i < c->n_operands && !c->timed; i++) memcpy(c->operand[i].saved, c->operand[i].p, c->operand[i].bytes);
+    if (!c->failed) return true;
+    qn_case_close(c);
+    return qn_fail(e, QN_ENOMEM, "no memory for the operands of %s", qn_ops[c->op].name);
+}
+
 bool qn_case_open(qn_case *c, qn_op op, const qn_args *sizes, int type, qn_mood mood, u64 seed, qn_err *e)
 {
     *c = (qn_case){ .op = op, .args = *sizes, .mood = mood, .seed = seed, .flush = mood % 2 == 0 };
-    e->code = QN_OK; /* false without a code: no such case */
-    if (blocked(op, &c->args, (qn_dtype)type) % qn_dtypes[type].block) return false;
-    fill(c);
-    for (int i = 0; i < c->n_operands; i++) memcpy(c->operand[i].saved, c->operand[i].p, c->operand[i].bytes);
-    if (!c->failed) return true;
-    qn_case_close(c);
-    return qn_fail(e, QN_ENOMEM, "no memory for the operands of %s", qn_ops[op].name);
+    return open_made(c, type, e);
+}
+
+bool qn_case_open_timed(qn_case *c, const qn_shape *s, u64 seed, qn_err *e)
+{
+    *c = (qn_case){ .op = s->op, .args = s->args, .mood = MOOD_plain, .seed = seed, .timed = true, .depth = s->depth };
+    if (open_made(c, qn_args_type(s->op, &s->args), e)) return true;
+    return e->code || qn_fail(e, QN_EUSAGE, "%s: the sizes are no multiple of the type's block", qn_ops[s->op].name);
 }

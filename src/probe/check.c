@@ -64,7 +64,7 @@ static void check_all(const qn_kernel *k, const qn_probe_opts *o, report *p)
     for (int type = 0; type < N_DTYPES; type++) {
         if (!takes(k->op, type) || (k->type != (int)DT_any && k->type != type)) continue;
         if (o->type >= 0 && o->type != type) continue;
-        for (const qn_args *sizes = qn_ops[k->op].cases; ok && sizes->n; sizes++)
+        for (const qn_args *sizes = o->sizes ? o->sizes : qn_ops[k->op].cases; ok && sizes->n; sizes++)
             ok = check_case(k, sizes, type, pool, timeout_s, p);
     }
     qn_pool_close(pool);

@@ -12,11 +12,25 @@
 
 static size_t page_size(void) { return (size_t)sysconf(_SC_PAGESIZE); }
 
+/* As an engine has it: a mapping of its own, on huge pages. */
+static void *plain_operand(qn_case *c, qn_operand *o, const char *name, size_t bytes, qn_use use)
+{
+    void *p = qn_pages_new(bytes + 1, NULL);
+    if (!p) {
+        c->failed = true;
+        return NULL;
+    }
+    c->n_operands++;
+    *o = (qn_operand){ .name = name, .p = p, .bytes = bytes, .use = use, .map = p, .map_bytes = bytes + 1 };
+    return p;
+}
+
 void *qn_case_operand(qn_case *c, const char *name, size_t n, size_t size, qn_use use)
 {
     assert(c->n_operands < QN_OPERANDS);
     qn_operand *o = &c->operand[c->n_operands];
     const size_t page = page_size(), bytes = n * size;
+    if (c->timed) return plain_operand(c, o, name, bytes, use);
     o->usable = (bytes + 2 * MARGIN + page - 1) / page * page;
     o->map_bytes = o->usable + page;
     o->saved = qn_new(bytes + 1, NULL);
@@ -41,7 +55,8 @@ void *qn_case_operand(qn_case *c, const char *name, size_t n, size_t size, qn_us
 void qn_case_close(qn_case *c)
 {
     for (int i = 0; i < c->n_operands; i++) {
-        munmap(c->operand[i].map, c->operand[i].map_bytes);
+        if (c->timed) qn_pages_free(c->operand[i].map, c->operand[i].map_bytes);
+        else munmap(c->operand[i].map, c->operand[i].map_bytes);
         qn_free(c->operand[i].saved);
     }
     c->n_operands = 0;

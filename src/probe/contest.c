@@ -1,0 +1,168 @@
+/* contest.c - who takes part, who is right, who won. */
+#include "probe/contest.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "probe/compare.h"
+
+#define CHECK_FLOPS 4e7 /* double precision does some 3e8 a second, and a check runs a kernel seven times */
+
+/* ---- who */
+
+static bool streams(qn_op op)
+{
+    return op == OP_linear || op == OP_qlinear || op == OP_blinear || op == OP_attend || op == OP_embed;
+}
+
+static const char *misses(const qn_kernel *k, const qn_shape *s, const qn_contest_opts *o)
+{
+    const int type = qn_args_type(s->op, &s->args);
+    if (k->type != (int)DT_any && k->type != type) return "another type";
+    if (k->isa > qn_cpu_isa()) return "this machine lacks the instructions";
+    if (o->isa && (int)k->isa != o->isa && k->isa != ISA_ref) return "not the level asked for";
+    return k->needs ? k->needs(&s->args) : NULL;
+}
+
+bool qn_contest_open(qn_contest *c, const qn_shape *shape, const qn_rivals *rivals, const qn_contest_opts *o, qn_err *e)
+{
+    *c = (qn_contest){ .shape = *shape, .by_cold = streams(shape->op), .best = -1, .next = -1, .chosen = -1 };
+    qn_shape_print(shape, true, c->text);
+    c->cost = qn_ops[shape->op].cost(&shape->args, shape->depth);
+    c->at = qn_new_array((size_t)qn_n_kernels + QN_RIVALS, sizeof *c->at, e);
+    if (!c->at) return false;
+    for (int i = 0; i < qn_n_kernels; i++) {
+        const qn_kernel *k = &qn_kernels[i];
+        if (k->op != shape->op) continue;
+        c->at[c->n++] = (qn_contender){ .name = k->name, .kernel = k, .misses = misses(k, shape, o) };
+    }
+    for (int i = 0; rivals && i < rivals->n; i++) {
+        const qn_rival *r = &rivals->at[i];
+        c->at[c->n++] = (qn_contender){ .name = r->name, .rival = r, .misses = r->needs(r, shape->op, &shape->args) };
+    }
+    for (int i = 0; i < c->n; i++) { /* as choose.c does without a tuning file */
+        const qn_kernel *k = c->at[i].kernel;
+        if (k && !c->at[i].misses && (c->chosen < 0 || k->isa >= c->at[c->chosen].kernel->isa)) c->chosen = i;
+    }
+    return true;
+}
+
+void qn_contest_close(qn_contest *c)
+{
+    qn_free(c->at);
+    *c = (qn_contest){ 0 };
+}
+
+/* ---- right */
+
+qn_shape qn_shape_cut(const qn_shape *s)
+{
+    qn_shape cut = *s;
+    const double flops = (double)qn_ops[s->op].cost(&s->args, 0).flops;
+    if (flops <= CHECK_FLOPS) return cut;
+    cut.args.n = qn_mini(cut.args.n, 13); /* a full tile of 12 and one more */
+    const double left = (double)qn_ops[s->op].cost(&cut.args, 0).flops;
+    const double share = left > CHECK_FLOPS ? CHECK_FLOPS / left : 1;
+    if (s->op == OP_linear) cut.args.linear.rows = qn_maxi(33, (int)(share * s->args.linear.rows));
+    if (s->op == OP_qlinear) cut.args.qlinear.rows = qn_maxi(33, (int)(share * s->args.qlinear.rows));
+    if (s->op == OP_blinear) cut.args.blinear.rows = qn_maxi(33, (int)(share * s->args.blinear.rows));
+    if (s->op == OP_matmul) cut.args.matmul.cols = qn_maxi(33, (int)(share * s->args.matmul.cols));
+    return cut;
+}
+
+static void take(qn_contender *k, const qn_probe_result *r)
+{
+    k->checked = true;
+    k->right = r->passed;
+    k->max_abs = r->max_abs;
+    k->max_rel = r->max_rel;
+    k->nmse = r->nmse;
+    k->worst = r->worst;
+    snprintf(k->why, sizeof k->why, "%s", r->why);
+}
+
+static bool check_kernel(const qn_contest *c, qn_contender *k, const qn_contest_opts *o, qn_err *e)
+{
+    const qn_shape cut = qn_shape_cut(&c->shape);
+    const qn_args sizes[] = { cut.args, { 0 } };
+    const qn_probe_opts opts = { .op = -1, .type = qn_args_type(cut.op, &cut.args), .seed = o->seed ? o->seed : 1,
+                                 .timeout_s = o->timeout_s, .sizes = sizes };
+    qn_probe_result r;
+    if (!qn_probe_kernel(k->kernel, &opts, &r, e)) return false;
+    take(k, &r);
+    return true;
+}
+
+/* A library's threads do not outlive a fork: it is checked here, in this process. Its bytes are not ours (no scales), so the one
+ * that multiplies bytes cannot be compared. */
+static bool check_rival(const qn_contest *c, qn_contender *k, const qn_contest_opts *o, qn_err *e)
+{
+    const qn_shape cut = qn_shape_cut(&c->shape);
+    qn_case data;
+    qn_probe_result r = { .passed = true };
+    k->checked = k->right = true;
+    if (cut.op == OP_qlinear || cut.op == OP_blinear) return true;
+    if (!qn_case_open(&data, cut.op, &cut.args, qn_args_type(cut.op, &cut.args), MOOD_plain, o->seed ? o->seed : 1, e)) return false;
+    qn_case_reset(&data);
+    void *job = k->rival->prepare(k->rival, cut.op, &data.args, e);
+    if (job) {
+        k->rival->run(job);
+        k->rival->close(job);
+        r.passed = qn_compare_outputs(&data, &r, e);
+        take(k, &r);
+    } else if (e->code == QN_EUNSUPPORTED) {
+        k->misses = "refused by the library";
+        k->checked = k->right = false;
+        *e = (qn_err){ 0 };
+    }
+    qn_case_close(&data);
+    return e->code == QN_OK;
+}
+
+bool qn_contest_run(qn_contest *c, qn_pool *pool, const qn_contest_opts *o, qn_err *e)
+{
+    for (int i = 0; i < c->n; i++) {
+        qn_contender *k = &c->at[i];
+        if (k->misses || k->cached) continue;
+        if (o->progress && !o->progress(o->user, k->name, (double)i / c->n)) return qn_fail(e, QN_ECANCELLED, "stopped");
+        if (!(k->kernel ? check_kernel(c, k, o, e) : check_rival(c, k, o, e))) return false;
+    }
+    if (!qn_contest_time(c, pool, o, e)) return false;
+    qn_contest_rank(c);
+    return true;
+}
+
+/* ---- fast */
+
+double qn_contender_ns(const qn_contest *c, const qn_contender *k)
+{
+    const qn_stats *s = c->by_cold ? &k->cold : &k->warm;
+    return s->n ? s->p50 : 0;
+}
+
+static bool better(const qn_contest *c, int i, int j)
+{
+    if (j < 0) return true;
+    return qn_contender_ns(c, &c->at[i]) < qn_contender_ns(c, &c->at[j]);
+}
+
+void qn_contest_rank(qn_contest *c)
+{
+    c->best = c->next = -1;
+    for (int i = 0; i < c->n; i++) {
+        const qn_contender *k = &c->at[i];
+        if (k->misses || !k->right || qn_contender_ns(c, k) <= 0) continue;
+        if (better(c, i, c->best)) {
+            c->next = c->best;
+            c->best = i;
+        } else if (better(c, i, c->next)) {
+            c->next = i;
+        }
+    }
+    c->noise = false;
+    if (c->best < 0 || c->next < 0) return;
+    const qn_stats *b = c->by_cold ? &c->at[c->best].cold : &c->at[c->best].warm;
+    const qn_stats *n = c->by_cold ? &c->at[c->next].cold : &c->at[c->next].warm;
+    c->noise = b->hi >= n->lo;
+}

@@ -1,0 +1,64 @@
+/* contest.h - one shape, everything that can compute it: our kernels and the libraries' (rival.h). Who is right is found out first,
+ * who is fast second, and what was known before is not asked again (store.h). Prints nothing. */
+#ifndef QN_CONTEST_H
+#define QN_CONTEST_H
+
+#include "base/stats.h"
+#include "kernel/shape.h"
+#include "probe/probe.h"
+#include "probe/rival.h"
+
+typedef struct qn_contender {
+    const char *name;           /* the kernel's, or "openblas sgemm" */
+    const qn_kernel *kernel;    /* one of these two */
+    const qn_rival *rival;
+    const char *misses;         /* why it cannot take the shape; NULL: it can */
+    bool checked, right;        /* checked against double precision at this shape (or smaller: see cut) */
+    double max_abs, max_rel, nmse, worst;
+    char why[160];              /* it is wrong: how */
+    qn_stats warm, cold;        /* ns a call, with everything in the caches and with nothing in them; n = 0: not timed */
+    bool cached;                /* all of this was known before */
+} qn_contender;
+
+typedef struct qn_contest {
+    qn_shape shape;
+    char text[QN_SHAPE_TEXT];
+    qn_cost cost;
+    bool by_cold;               /* ranked by the cold time: ops that stream weights or cache find them cold in an engine */
+    qn_contender *at;
+    int n;
+    int best, next;             /* right and fastest; -1: none */
+    int chosen;                 /* the one an untuned plan takes; -1: none */
+    bool noise;                 /* best and next are closer than their intervals */
+    double engine_ns;           /* what the engine itself took for this shape, from a trace; 0: not known */
+} qn_contest;
+
+typedef struct qn_contest_opts {
+    int isa;                    /* qn_isa: kernels of this level alone; 0: all that run here */
+    double seconds;             /* to time one shape; 0: 1 */
+    double interval;            /* stop when every interval is narrower than this share of its median; 0: 0.02 */
+    u64 seed;
+    int timeout_s;
+    qn_progress_fn progress;    /* may be NULL */
+    void *user;
+} qn_contest_opts;
+
+/* Lists who could take part, with the reasons of those who cannot. */
+bool qn_contest_open(qn_contest *c, const qn_shape *shape, const qn_rivals *rivals, const qn_contest_opts *o, qn_err *e);
+void qn_contest_close(qn_contest *c);
+
+/* Checks and times whoever is not cached, on this pool. A contender that is wrong is not timed. */
+bool qn_contest_run(qn_contest *c, qn_pool *pool, const qn_contest_opts *o, qn_err *e);
+
+/* Fills best, next, noise from what is there. */
+void qn_contest_rank(qn_contest *c);
+/* The time that ranks, ns; 0: not timed. */
+double qn_contender_ns(const qn_contest *c, const qn_contender *k);
+
+/* The shape cut down to what double precision can follow in a moment; what checks use. */
+qn_shape qn_shape_cut(const qn_shape *s);
+
+/* contest_time.c */
+bool qn_contest_time(qn_contest *c, qn_pool *pool, const qn_contest_opts *o, qn_err *e);
+
+#endif

@@ -1,0 +1,177 @@
+/* contest_time.c - the clock of a contest. Contenders take turns, so that a disturbance hits all of them; each goes on until its
+ * interval is narrow or time is up. Warm samples repeat a call until the clock can see it; before a cold one every cache is
+ * filled with something else. */
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/cpu.h"
+#include "base/mem.h"
+#include "probe/ceilings.h"
+#include "probe/contest.h"
+
+#define SECONDS 1.0
+#define INTERVAL 0.02
+#define SAMPLES_LEAST 5
+#define SAMPLES_MOST 2000
+#define SAMPLE_NS 50000         /* a reading of the clock costs 20 to 60 ns: below a thousandth of this */
+#define HOPELESS 8              /* times as slow as the best: measured as often as must be, and no more */
+#define FLUSH_LEAST ((u64)64 << 20)
+
+typedef struct runner {
+    qn_contender *k;
+    void *job;                  /* of a rival */
+    int reps;                   /* calls in a warm sample */
+    double *x;                  /* samples of the kind that is being taken */
+    size_t n;
+    bool done;
+} runner;
+
+typedef struct race {
+    qn_contest *c;
+    qn_case *data;
+    qn_pool *pool;
+    runner *at;
+    int n;
+    u8 *flush;
+    size_t flush_bytes;
+    double *room;               /* sorted copy of samples */
+} race;
+
+typedef struct flush_args { const u8 *p; size_t bytes; u64 *sink; } flush_args;
+
+static void flush_lane(const void *p, qn_lane lane)
+{
+    const flush_args *a = p;
+    const size_t share = a->bytes / (size_t)lane.n / 256 * 256;
+    a->sink[lane.i] += qn_loop_read(a->p + share * (size_t)lane.i, share);
+}
+
+static void flush(race *r)
+{
+    u64 sink[1024] = { 0 };
+    const flush_args a = { r->flush, r->flush_bytes, sink };
+    qn_pool_run(r->pool, flush_lane, &a);
+}
+
+static void call(race *r, const runner *w)
+{
+    if (w->k->rival) w->k->rival->run(w->job);
+    else qn_pool_run(r->pool, w->k->kernel->fn, &r->data->args);
+}
+
+static double sample(race *r, const runner *w, bool cold)
+{
+    const int reps = cold ? 1 : w->reps;
+    if (cold) flush(r);
+    const u64 begin = qn_now_ns();
+    for (int i = 0; i < reps; i++) call(r, w);
+    return (double)(qn_now_ns() - begin) / reps;
+}
+
+static void summarise(race *r, const runner *w, qn_stats *out)
+{
+    memcpy(r->room, w->x, w->n * sizeof *w->x);
+    qn_stats_of(r->room, w->n, out);
+}
+
+/* The calls that fill a sample, from the second call: the first one finds nothing in the caches. */
+static void pace(race *r, runner *w)
+{
+    w->reps = 1;
+    sample(r, w, false);
+    const double ns = sample(r, w, false);
+    w->reps = ns > 0 && ns < SAMPLE_NS ? (int)(SAMPLE_NS / ns) + 1 : 1;
+}
+
+static bool settle(race *r, bool cold, const qn_contest_opts *o)
+{
+    const double interval = o->interval > 0 ? o->interval : INTERVAL;
+    double best = 0;
+    bool all = true;
+    for (int i = 0; i < r->n; i++) {
+        qn_stats *s = cold ? &r->at[i].k->cold : &r->at[i].k->warm;
+        summarise(r, &r->at[i], s);
+        if (best == 0 || s->p50 < best) best = s->p50;
+    }
+    for (int i = 0; i < r->n; i++) {
+        const qn_stats *s = cold ? &r->at[i].k->cold : &r->at[i].k->warm;
+        runner *w = &r->at[i];
+        w->done = w->n >= SAMPLES_MOST || (w->n >= SAMPLES_LEAST && (s->hi - s->lo < interval * s->p50 || s->p50 > HOPELESS * best));
+        all = all && w->done;
+    }
+    return all;
+}
+
+static bool take_turns(race *r, bool cold, const qn_contest_opts *o, qn_err *e)
+{
+    const double seconds = (o->seconds > 0 ? o->seconds : SECONDS) / 2;
+    const u64 end = qn_now_ns() + (u64)(seconds * 1e9);
+    for (int i = 0; i < r->n; i++) r->at[i].n = 0, r->at[i].done = false;
+    for (int round = 0;; round++) {
+        for (int i = 0; i < r->n; i++) {
+            runner *w = &r->at[i];
+            if (w->done) continue;
+            w->x[w->n++] = sample(r, w, cold);
+        }
+        if (o->progress && !o->progress(o->user, r->c->text, -1)) return qn_fail(e, QN_ECANCELLED, "stopped");
+        if (settle(r, cold, o)) return true;
+        if (round + 1 >= SAMPLES_LEAST && qn_now_ns() > end) return true;
+    }
+}
+
+static bool line_up(race *r, qn_err *e)
+{
+    for (int i = 0; i < r->c->n; i++) {
+        qn_contender *k = &r->c->at[i];
+        if (k->misses || k->cached || !k->right) continue;
+        runner *w = &r->at[r->n];
+        w->k = k;
+        w->x = qn_new_array(SAMPLES_MOST + 1, sizeof *w->x, e);
+        r->n++;
+        if (!w->x) return false;
+        if (!k->rival) continue;
+        w->job = k->rival->prepare(k->rival, r->c->shape.op, &r->data->args, e);
+        if (!w->job) return false;
+    }
+    return true;
+}
+
+static void go_home(race *r)
+{
+    for (int i = 0; i < r->n; i++) {
+        if (r->at[i].job) r->at[i].k->rival->close(r->at[i].job);
+        qn_free(r->at[i].x);
+    }
+    qn_free(r->at);
+    qn_free(r->room);
+    qn_pages_free(r->flush, r->flush_bytes);
+}
+
+static bool make_room(race *r, qn_err *e)
+{
+    qn_topology t;
+    qn_cpu_topology(&t);
+    r->flush_bytes = (size_t)(2 * t.l3 > FLUSH_LEAST ? 2 * t.l3 : FLUSH_LEAST);
+    r->at = qn_new_array((size_t)r->c->n + 1, sizeof *r->at, e);
+    r->room = qn_new_array(SAMPLES_MOST + 1, sizeof *r->room, e);
+    r->flush = qn_pages_new(r->flush_bytes, e);
+    if (!r->at || !r->room || !r->flush) return false;
+    memset(r->flush, 1, r->flush_bytes); /* pages that were never written are all one page of zeros */
+    return true;
+}
+
+bool qn_contest_time(qn_contest *c, qn_pool *pool, const qn_contest_opts *o, qn_err *e)
+{
+    int waiting = 0;
+    for (int i = 0; i < c->n; i++) waiting += !c->at[i].misses && !c->at[i].cached && c->at[i].right;
+    if (!waiting) return true;
+    qn_case data;
+    if (!qn_case_open_timed(&data, &c->shape, o->seed ? o->seed : 1, e)) return false;
+    race r = { .c = c, .data = &data, .pool = pool };
+    bool ok = make_room(&r, e) && line_up(&r, e);
+    for (int i = 0; ok && i < r.n; i++) pace(&r, &r.at[i]);
+    ok = ok && take_turns(&r, false, o, e) && take_turns(&r, true, o, e);
+    go_home(&r);
+    qn_case_close(&data);
+    return ok;
+}
