@@ -61,6 +61,9 @@ FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 
 obj = $(patsubst src/%.c,$(BUILD)/obj/%.o,$(1))
 LIB_OBJ := $(call obj,$(LIB_SRC)) $(BUILD)/obj/page_files.o $(if $(YYJSON),,$(BUILD)/obj/yyjson.o)
+
+KERNEL_OBJ := $(filter $(BUILD)/obj/kernel/%,$(call obj,$(LIB_SRC)))
+LIB_OBJ := $(call obj,$(LIB_SRC)) $(if $(YYJSON),,$(BUILD)/obj/yyjson.o) $(BUILD)/obj/kernel_code.o
 CLI_OBJ := $(call obj,$(CLI_SRC))
 TESTS   := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(TEST_SRC))
 EXAMPLES := $(patsubst examples/%.c,$(BUILD)/examples/%,$(wildcard examples/*.c))
@@ -117,6 +120,11 @@ $(BUILD)/obj/page_files.c: $(PAGE)/page.html $(PAGE)/page.css $(PAGE_JS) tools/e
 	@{ tools/embed.py qn_page_html $(PAGE)/page.html; tools/embed.py qn_page_css $(PAGE)/page.css; \
 	   tools/embed.py qn_page_js $(PAGE_JS); } > $@.part && mv $@.part $@
 $(BUILD)/obj/page_files.o: $(BUILD)/obj/page_files.c
+
+# Which kernels changed since they were measured: src/probe/memo.c.
+$(BUILD)/kernel_code.c: tools/kernel_code.sh $(KERNEL_OBJ)
+	tools/kernel_code.sh $(KERNEL_OBJ) > $@.new && mv $@.new $@
+$(BUILD)/obj/kernel_code.o: $(BUILD)/kernel_code.c
 	$(CC) $(CFLAGS) -c -o $@ $<
 
 $(BUILD)/obj/yyjson.o: $(DEPDIR)/yyjson/yyjson.c Makefile

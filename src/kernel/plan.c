@@ -47,7 +47,7 @@ qn_step *qn_plan_add(qn_plan *p, qn_op op, int layer, const char *role, const qn
     s->role = qn_arena_strndup(&p->arena, role, strlen(role), e);
     if (!s->role) return NULL;
     for (int b = 0; b < N_BUCKETS; b++)
-        if (!qn_choose(op, args, p->isa, b, &p->arena, &s->choice[b], e)) return NULL;
+        if (!qn_choose(op, args, p->isa, b, p->tuned, &p->arena, &s->choice[b], e)) return NULL;
     p->n++;
     return s;
 }

@@ -35,6 +35,7 @@ typedef struct qn_plan {
     qn_step *steps;
     int n, cap;
     qn_isa isa;             /* highest level that choices may use */
+    const struct qn_tuned *tuned; /* winners and overrides that choices obey; NULL: none */
     qn_arena arena;         /* roles and reasons */
     qn_lane_time *times;    /* [QN_TOGETHER, lanes] what each lane spent in the steps that run: exec's */
 } qn_plan;
@@ -46,8 +47,10 @@ bool qn_plan_finish(qn_plan *p, int lanes, qn_err *e);
 void qn_plan_close(qn_plan *p);
 const char *qn_step_type(const qn_step *s); /* of its weights, table or cache: "Q8_0" */
 
-/* choose.c: the highest allowed ISA level that has a kernel for this op and type; says why, and what else there was. */
-bool qn_choose(qn_op op, const qn_args *args, qn_isa most, int bucket, qn_arena *a, qn_choice *out, qn_err *e);
+/* choose.c: what the tuning says for these sizes and rows; else the highest allowed ISA level that has a kernel for this op and
+ * type. Says why, and what else there was. tuned may be NULL. */
+bool qn_choose(qn_op op, const qn_args *args, qn_isa most, int bucket, const struct qn_tuned *tuned, qn_arena *a, qn_choice *out,
+               qn_err *e);
 
 /* Where exec writes what each step took; the pass's number, phase, first position and how many tokens are before its rows. */
 typedef struct qn_exec_trace {

@@ -3,7 +3,7 @@
 #ifndef QN_CASE_H
 #define QN_CASE_H
 
-#include "kernel/kernel.h"
+#include "kernel/shape.h"
 
 /* What the data looks like. Every case is run with each. */
 typedef enum qn_mood { MOOD_plain, MOOD_zero, MOOD_huge, MOOD_special, N_MOODS } qn_mood;
@@ -31,8 +31,8 @@ typedef struct qn_case {
     u64 seed;
     u64 draws;
     bool flush;         /* operands end at an unmapped page; else they begin one element behind a 64-byte line */
-    bool timed;         /* made for the clock: aligned, on huge pages, no guards, weights that repeat; one sequence of depth tokens */
-    int depth;
+    bool timed;         /* made for the clock: aligned, on huge pages, no guards, weights that repeat, one sequence */
+    int depth;          /* tokens before its rows */
     bool failed;        /* an operand could not be made */
     qn_operand operand[QN_OPERANDS];
     int n_operands;
@@ -41,7 +41,7 @@ typedef struct qn_case {
 /* c is zeroed by this. False: this op has no such case for the type (sizes that are no multiple of its block), or no memory:
  * then e->code is set. */
 bool qn_case_open(qn_case *c, qn_op op, const qn_args *sizes, int type, qn_mood mood, u64 seed, qn_err *e);
-bool qn_case_open_timed(qn_case *c, const struct qn_shape *shape, u64 seed, qn_err *e);
+bool qn_case_open_timed(qn_case *c, const qn_shape *shape, u64 seed, qn_err *e);
 void qn_case_close(qn_case *c);
 void qn_case_reset(qn_case *c);                     /* inputs as made, outputs poisoned */
 const char *qn_case_damage(const qn_case *c);       /* the operand that a run wrote into or around wrongly; NULL: none */

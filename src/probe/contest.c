@@ -103,7 +103,8 @@ static bool check_rival(const qn_contest *c, qn_contender *k, const qn_contest_o
     qn_probe_result r = { .passed = true };
     k->checked = k->right = true;
     if (cut.op == OP_qlinear || cut.op == OP_blinear) return true;
-    if (!qn_case_open(&data, cut.op, &cut.args, qn_args_type(cut.op, &cut.args), MOOD_plain, o->seed ? o->seed : 1, e)) return false;
+    const int type = qn_args_type(cut.op, &cut.args);
+    if (!qn_case_open(&data, cut.op, &cut.args, type, MOOD_plain, o->seed ? o->seed : 1, e)) return false;
     qn_case_reset(&data);
     void *job = k->rival->prepare(k->rival, cut.op, &data.args, e);
     if (job) {

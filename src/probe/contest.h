@@ -1,5 +1,5 @@
-/* contest.h - one shape, everything that can compute it: our kernels and the libraries' (rival.h). Who is right is found out first,
- * who is fast second, and what was known before is not asked again (store.h). Prints nothing. */
+/* contest.h - one shape, everything that can compute it: our kernels and the libraries' (rival.h). Who is right is found out
+ * first, who is fast second, and what was known before is not asked again (memo.h). Prints nothing. */
 #ifndef QN_CONTEST_H
 #define QN_CONTEST_H
 

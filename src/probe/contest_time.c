@@ -96,7 +96,8 @@ static bool settle(race *r, bool cold, const qn_contest_opts *o)
     for (int i = 0; i < r->n; i++) {
         const qn_stats *s = cold ? &r->at[i].k->cold : &r->at[i].k->warm;
         runner *w = &r->at[i];
-        w->done = w->n >= SAMPLES_MOST || (w->n >= SAMPLES_LEAST && (s->hi - s->lo < interval * s->p50 || s->p50 > HOPELESS * best));
+        const bool narrow = s->hi - s->lo < interval * s->p50, hopeless = s->p50 > HOPELESS * best;
+        w->done = w->n >= SAMPLES_MOST || (w->n >= SAMPLES_LEAST && (narrow || hopeless));
         all = all && w->done;
     }
     return all;

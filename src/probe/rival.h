@@ -1,5 +1,5 @@
 /* rival.h - kernels of other libraries, found at run time, to be timed beside ours: OpenBLAS and oneDNN. Internal to probe/.
- * A rival is prepared for one case (so that what it builds once is not timed), run many times, closed. It brings its own threads. */
+ * A rival is prepared for one case (so that what it builds once is not timed), run many times, closed. It has its own threads. */
 #ifndef QN_RIVAL_H
 #define QN_RIVAL_H
 

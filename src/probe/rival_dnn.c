@@ -9,7 +9,9 @@
 #include "probe/rival.h"
 
 /* The values of its enumerations, and the sizes of version 2's structs (696 and 2800 bytes in 2.6) with room to spare. */
-enum { ENGINE_CPU = 1, STREAM_DEFAULT = 1, T_BF16 = 2, T_F32 = 3, T_S8 = 5, ARG_SRC = 1, ARG_DST = 17, ARG_WEIGHTS = 33, ARG_BIAS = 41 };
+enum { ENGINE_CPU = 1, STREAM_DEFAULT = 1 };
+enum { T_BF16 = 2, T_F32 = 3, T_S8 = 5 };
+enum { ARG_SRC = 1, ARG_DST = 17, ARG_WEIGHTS = 33, ARG_BIAS = 41 };
 #define DESC_BYTES 2048
 #define OP_BYTES 8192
 #define NDIMS 12
@@ -161,7 +163,8 @@ static void *prepare(const qn_rival *r, qn_op op, const qn_args *a, qn_err *e)
     if (!j) return NULL;
     j->d = d;
     bool ok = as_matmul(op, a, j, &m, e);
-    ok = ok && describe(d, &descs[0], type, m.batch, m.n, m.k, m.ta) && describe(d, &descs[1], type, m.batch, m.k, m.cols, m.tb) &&
+    ok = ok && describe(d, &descs[0], type, m.batch, m.n, m.k, m.ta) &&
+         describe(d, &descs[1], type, m.batch, m.k, m.cols, m.tb) &&
          describe(d, &descs[2], T_F32, m.batch, m.n, m.cols, false) && describe(d, &descs[3], T_F32, 1, 1, m.cols, false);
     ok = ok && make_primitive(j, descs, m.biased) && add_memory(j, &descs[0], ARG_SRC, m.a) &&
          add_memory(j, &descs[1], ARG_WEIGHTS, m.b) && add_memory(j, &descs[2], ARG_DST, m.y) &&

@@ -1,0 +1,161 @@
+/* tuned.c - the winners file in and out, and the look-up. */
+#include "kernel/tuned.h"
+
+#include <string.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "kernel/plan.h"
+
+#define FILE_MOST ((size_t)8 << 20)
+
+static const char *const buckets[N_BUCKETS] = { "1", "2-8", "9+" };
+
+static const qn_kernel *find_kernel(const char *name)
+{
+    for (int i = 0; i < qn_n_kernels; i++)
+        if (!strcmp(qn_kernels[i].name, name)) return &qn_kernels[i];
+    return NULL;
+}
+
+static qn_tuned_row *add_row(qn_tuned *t, qn_err *e)
+{
+    if (t->n == t->cap) {
+        const size_t cap = t->cap ? 2 * t->cap : 64;
+        qn_tuned_row *at = qn_resize(t->at, cap * sizeof *at, e);
+        if (!at) return NULL;
+        t->at = at;
+        t->cap = cap;
+    }
+    t->at[t->n] = (qn_tuned_row){ .bucket = -1 };
+    return &t->at[t->n++];
+}
+
+/* ---- in */
+
+static const char *text_of(yyjson_val *o, const char *name)
+{
+    const char *s = yyjson_get_str(yyjson_obj_get(o, name));
+    return s ? s : "";
+}
+
+static bool for_here(yyjson_val *o, int threads)
+{
+    return !strcmp(text_of(o, "cpu"), qn_cpu_name()) && yyjson_get_int(yyjson_obj_get(o, "threads")) == threads;
+}
+
+static int bucket_of(const char *rows)
+{
+    for (int b = 0; b < N_BUCKETS; b++)
+        if (!strcmp(rows, buckets[b])) return b;
+    return -1;
+}
+
+static bool take_line(qn_tuned *t, yyjson_val *o, int threads, qn_err *e)
+{
+    const qn_kernel *k = find_kernel(text_of(o, "kernel"));
+    const int bucket = bucket_of(text_of(o, "rows"));
+    if (!k || k->isa > qn_cpu_isa() || bucket < 0 || !for_here(o, threads)) {
+        t->passed_over++;
+        return true;
+    }
+    qn_tuned_row *r = add_row(t, e);
+    if (!r) return false;
+    const char *shape = text_of(o, "shape"), *date = text_of(o, "date");
+    *r = (qn_tuned_row){ .op = k->op, .bucket = bucket, .kernel = k, .gain = yyjson_get_num(yyjson_obj_get(o, "gain")),
+                         .error = yyjson_get_num(yyjson_obj_get(o, "error")) };
+    r->shape = qn_arena_strndup(&t->arena, shape, strlen(shape), e);
+    r->date = qn_arena_strndup(&t->arena, date, qn_minz(strlen(date), 10), e);
+    return r->shape && r->date;
+}
+
+bool qn_tuned_read(qn_tuned *t, const char *path, int threads, qn_err *e)
+{
+    char *text = NULL;
+    size_t n = 0;
+    if (!qn_is_file(path)) return true;
+    if (!qn_file_read(path, FILE_MOST, &text, &n, e)) return false;
+    bool ok = true;
+    for (const char *p = text; ok && p < text + n;) {
+        const char *end = memchr(p, '\n', (size_t)(text + n - p));
+        const size_t len = end ? (size_t)(end - p) : (size_t)(text + n - p);
+        qn_err bad = { 0 };
+        yyjson_doc *doc = len ? qn_json_parse(p, len, 0, path, &bad) : NULL;
+        if (doc) ok = take_line(t, yyjson_doc_get_root(doc), threads, e);
+        else if (bad.code == QN_ENOMEM) ok = qn_fail(e, QN_ENOMEM, "%s", bad.msg);
+        else if (len) t->passed_over++;
+        yyjson_doc_free(doc);
+        p += len + 1;
+    }
+    qn_free(text);
+    return ok;
+}
+
+static bool add_override(qn_tuned *t, const char *text, size_t n, qn_err *e)
+{
+    const char *eq = memchr(text, '=', n);
+    if (!eq) return qn_fail(e, QN_EUSAGE, "--kernel %.*s: say OP=KERNEL", (int)qn_minz(n, 60), text);
+    char *name = qn_arena_strndup(&t->arena, eq + 1, (size_t)(text + n - eq - 1), e);
+    if (!name) return false;
+    const qn_kernel *k = find_kernel(name);
+    if (!k) return qn_fail(e, QN_EUSAGE, "--kernel: there is no kernel %.60s", name);
+    const char *op = qn_ops[k->op].name;
+    if (strlen(op) != (size_t)(eq - text) || memcmp(op, text, strlen(op)))
+        return qn_fail(e, QN_EUSAGE, "--kernel: %.60s is a kernel of %s, not of %.*s", name, op,
+                       (int)qn_minz((size_t)(eq - text), 40), text);
+    if (k->isa > qn_cpu_isa())
+        return qn_fail(e, QN_EUNSUPPORTED, "--kernel: %.60s needs %s, this machine has %s", name, qn_isa_name(k->isa),
+                       qn_isa_name(qn_cpu_isa()));
+    qn_tuned_row *r = add_row(t, e);
+    if (!r) return false;
+    *r = (qn_tuned_row){ .op = k->op, .bucket = -1, .kernel = k };
+    return true;
+}
+
+bool qn_tuned_override(qn_tuned *t, const char *text, qn_err *e)
+{
+    for (const char *p = text;; p++) {
+        const size_t n = strcspn(p, ",");
+        if (!add_override(t, p, n, e)) return false;
+        p += n;
+        if (!*p) return true;
+    }
+}
+
+void qn_tuned_close(qn_tuned *t)
+{
+    qn_free(t->at);
+    qn_arena_close(&t->arena);
+    *t = (qn_tuned){ 0 };
+}
+
+/* ---- looking up */
+
+static bool fits(const qn_tuned_row *r, qn_op op, const char *shape, const qn_args *args, int bucket)
+{
+    if (r->op != op || (r->bucket >= 0 && r->bucket != bucket) || (r->shape && strcmp(r->shape, shape))) return false;
+    const int type = qn_args_type(op, args);
+    return (r->kernel->type == type || r->kernel->type == (int)DT_any) && !(r->kernel->needs && r->kernel->needs(args));
+}
+
+const qn_tuned_row *qn_tuned_find(const qn_tuned *t, qn_op op, const qn_args *args, int bucket)
+{
+    char shape[QN_SHAPE_TEXT];
+    const qn_shape s = qn_shape_of(op, args, 1, 0);
+    qn_shape_print(&s, false, shape);
+    for (int pass = 0; pass < 2; pass++) /* overrides first, the newest winner last */
+        for (size_t i = t->n; i-- > 0;)
+            if ((t->at[i].date == NULL) == (pass == 0) && fits(&t->at[i], op, shape, args, bucket)) return &t->at[i];
+    return NULL;
+}
+
+/* ---- out */
+
+void qn_tuned_print(qn_buf *b, const qn_tuned_row *r, int threads)
+{
+    qn_buf_puts(b, "{\"cpu\": ");
+    qn_buf_json(b, qn_cpu_name(), strlen(qn_cpu_name()));
+    qn_buf_printf(b, ", \"threads\": %d, \"op\": \"%s\", \"shape\": \"%s\", \"rows\": \"%s\", \"kernel\": \"%s\", "
+                  "\"gain\": %.3f, \"error\": %.3f, \"date\": \"%s\"}\n", threads, qn_ops[r->op].name, r->shape,
+                  buckets[r->bucket], r->kernel->name, r->gain, r->error, r->date);
+}

@@ -1,0 +1,39 @@
+/* tuned.h - the probe's winners, as plans read them: for an op with its sizes and a number of rows, which kernel. One JSON
+ * object a line, written by `quern probe --tune`; lines of other processors, other thread counts or kernels that are gone are
+ * passed over. Overrides (--kernel OP=NAME) are rows of the same table, put before all others. */
+#ifndef QN_TUNED_H
+#define QN_TUNED_H
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "kernel/shape.h"
+
+typedef struct qn_tuned_row {
+    qn_op op;
+    const char *shape;          /* qn_shape_print without op; NULL: every shape */
+    int bucket;                 /* BUCKET_*; -1: every number of rows */
+    const qn_kernel *kernel;
+    double gain, error;         /* times as fast as the default, and how sure that is (0.02: 2 %) */
+    const char *date;           /* "2026-11-20"; NULL: an override */
+} qn_tuned_row;
+
+typedef struct qn_tuned {
+    qn_arena arena;
+    qn_tuned_row *at;
+    size_t n, cap;
+    u64 passed_over;            /* lines for other machines, or no lines of ours */
+} qn_tuned;                     /* zeroed is empty */
+
+/* Adds the winners of a file for this processor and so many threads. A file that is not there adds nothing. */
+bool qn_tuned_read(qn_tuned *t, const char *path, int threads, qn_err *e);
+/* Adds an override, "OP=KERNEL"; several apart by commas. */
+bool qn_tuned_override(qn_tuned *t, const char *text, qn_err *e);
+void qn_tuned_close(qn_tuned *t);
+
+/* The row that fits; NULL: none. */
+const qn_tuned_row *qn_tuned_find(const qn_tuned *t, qn_op op, const qn_args *args, int bucket);
+
+/* A line of the file. */
+void qn_tuned_print(qn_buf *b, const qn_tuned_row *row, int threads);
+
+#endif
