@@ -76,9 +76,11 @@ typedef struct qn_options {
     void *progress_user;
     const char *device; /* "cpu", "cuda", "cuda:1"; NULL or "auto": CUDA if it works, else the CPU */
     qn_trace *trace; /* records what this engine does; NULL: nothing is recorded. Must outlive the engine */
+    const char *tuning; /* file of winners that `quern probe --tune` wrote: plans obey it; NULL: none */
+    const char *kernel; /* "OP=KERNEL,...": plans use these, whatever else is said; NULL: none */
 } qn_options;
 
-#define QN_OPTIONS_DEFAULT { 0, QN_ISA_AUTO, QN_KV_F16, 0, 1, 0, false, false, NULL, NULL, NULL, NULL }
+#define QN_OPTIONS_DEFAULT { 0, QN_ISA_AUTO, QN_KV_F16, 0, 1, 0, false, false, NULL, NULL, NULL, NULL, NULL, NULL }
 
 /* ---- models ------------------------------------------------------------------------------------------------------- */
 
@@ -249,7 +251,8 @@ typedef struct qn_step_info {
     const char *kernel[3];      /* for 1 row, 2..8 rows, more */
     const char *reason[3];      /* why that one */
     const char *rejected[3];    /* what else there was, and why not */
-    uint64_t bytes, flops;      /* for the rows and context asked for */
+    char shape[160];            /* op and sizes for the rows and context asked for, as `quern probe --spec` takes them */
+    uint64_t bytes, flops;      /* for the same */
     uint64_t calls, ns;         /* since the engine opened or qn_engine_profile_reset; 0 unless qn_options.profile */
 } qn_step_info;
 

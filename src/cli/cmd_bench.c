@@ -16,7 +16,8 @@ typedef struct bench_args {
     qn_list models, prompts, gens, pairs, depths, threads, batches, isas, kvs, against;
     int repeats, format, format_err;
     double delay;
-    bool ceilings, no_repack;
+    bool ceilings, no_repack, no_tuning;
+    const char *kernel;
     const char *device;
     const char *trace;
     int trace_level;
@@ -47,6 +48,10 @@ static const qn_opt settings[] = {
       "highest instruction sets (auto,avx2,...); auto unless told", 0, 0 },
     { "kv", "ctk", "cache-type-k", OPT_list, QN_AT(bench_args, kvs, qn_list), "LIST", NULL,
       "types of the KV cache (f16,f32,q8_0); f16 unless told", 0, 0 },
+    { "kernel", NULL, NULL, OPT_text, QN_AT(bench_args, kernel, const char *), "OP=NAME", NULL,
+      "use this kernel for every step of that op; several apart by commas", 0, 0 },
+    { "no-tuning", NULL, NULL, OPT_flag, QN_AT(bench_args, no_tuning, bool), NULL, NULL, "do not use what `quern probe --tune` found out", 0,
+      0 },
     { "no-repack", NULL, NULL, OPT_flag, QN_AT(bench_args, no_repack, bool), NULL, NULL,
       "leave the weights as they are mapped, though kernels want another order", 0, 0 },
     { "device", NULL, NULL, OPT_text, QN_AT(bench_args, device, const char *), "DEVICE", "auto", QN_DEVICE_HELP, 0, 0 },
@@ -254,6 +259,7 @@ static bool run_setup(bench *b, const char *model, int t, int n_batch, int i, in
     const qn_ceilings *ceilings = b->n_ceilings ? &b->ceilings[t * b->isas.n + i] : NULL;
     qn_bench_setup s = { .args = { .threads = b->threads.at[t], .isa = b->isas.at[i], .kv = kv, .n_ctx = b->n_ctx,
                                    .n_batch = n_batch, .no_repack = b->a->no_repack, .device = b->a->device,
+                                   .no_tuning = b->a->no_tuning, .kernel = b->a->kernel,
                                    .trace = b->a->trace, .trace_level = b->a->trace_level, .ceilings = ceilings },
                          .kv = kv_names[kv], .ceilings = ceilings };
     bool ok = qn_bench_open(b->c, model, &s, e);

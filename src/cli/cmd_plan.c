@@ -18,6 +18,10 @@ static const qn_opt options[] = {
     { "isa", NULL, NULL, OPT_choice, QN_AT(plan_args, engine.isa, int), QN_ISA_CHOICES, "auto",
       "highest instruction set the kernels may use", 0, 0 },
     { "kv", NULL, NULL, OPT_choice, QN_AT(plan_args, engine.kv, int), "f16|f32|q8_0", "f16", "type of the KV cache", 0, 0 },
+    { "kernel", NULL, NULL, OPT_text, QN_AT(plan_args, engine.kernel, const char *), "OP=NAME", NULL,
+      "use this kernel for every step of that op; several apart by commas", 0, 0 },
+    { "no-tuning", NULL, NULL, OPT_flag, QN_AT(plan_args, engine.no_tuning, bool), NULL, NULL, "do not use what `quern probe --tune` found out", 0,
+      0 },
     { "device", NULL, NULL, OPT_text, QN_AT(plan_args, engine.device, const char *), "DEVICE", "auto", QN_DEVICE_HELP, 0, 0 },
     { "json", NULL, NULL, OPT_flag, QN_AT(plan_args, json, bool), NULL, NULL, "print one JSON object", 0, 0 },
     { 0 },
@@ -51,6 +55,7 @@ static void put_json(qn_buf *b, const qn_engine *en, const plan_args *a)
         qn_step_info s;
         qn_engine_get_step(en, i, a->rows, a->depth, &s);
         qn_buf_printf(b, "%s\n{\"op\": \"%s\", \"role\": \"%s\", \"layer\": %d", i ? "," : "", s.op, s.role, s.layer);
+        qn_buf_printf(b, ", \"shape\": \"%s\"", s.shape);
         put_three(b, "kernel", s.kernel);
         put_three(b, "reason", s.reason);
         put_three(b, "rejected", s.rejected);

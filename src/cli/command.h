@@ -138,7 +138,8 @@ void qn_bar_close(qn_bar *b);                                        /* wipes th
 
 typedef struct qn_engine_args {
     int threads, isa, kv, n_ctx, n_batch, n_seq; /* n_seq has no option here */
-    bool no_repack;
+    bool no_repack, no_tuning;
+    const char *kernel;
     const char *device;
     const char *trace;     /* file to record to; NULL: none */
     int trace_level;
@@ -153,6 +154,9 @@ extern const qn_opt qn_engine_opts[];
 /* A model name as typed (file, folder, pulled name; NULL: the default one) to a path that is yours. */
 bool qn_cli_find_model(const qn_cli *c, const char *name, char **path, qn_err *e);
 /* Finds and opens a model; with args also an engine, with a progress bar, armed for Ctrl-C. *en may be NULL when args is. */
+/* Where `quern probe --tune` writes and engines read; yours. NULL: there is no place for it. */
+char *qn_cli_tuning_path(void);
+
 bool qn_cli_open(const qn_cli *c, const char *name, const qn_engine_args *args, bool profile, qn_model **m, qn_engine **en,
                  qn_err *e);
 /* Closes both, and the trace if there is one: ok says how its command ended. */

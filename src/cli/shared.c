@@ -23,6 +23,10 @@ const qn_opt qn_engine_opts[] = {
       "type of the KV cache", 0, 0 },
     { "no-repack", NULL, NULL, OPT_flag, QN_AT(qn_engine_args, no_repack, bool), NULL, NULL,
       "leave the weights as they are mapped, though kernels want another order", 0, 0 },
+    { "kernel", NULL, NULL, OPT_text, QN_AT(qn_engine_args, kernel, const char *), "OP=NAME", NULL,
+      "use this kernel for every step of that op; several apart by commas", 0, 0 },
+    { "no-tuning", NULL, NULL, OPT_flag, QN_AT(qn_engine_args, no_tuning, bool), NULL, NULL,
+      "do not use what `quern probe --tune` found out", 0, 0 },
     { "device", NULL, NULL, OPT_text, QN_AT(qn_engine_args, device, const char *), "DEVICE", "auto", QN_DEVICE_HELP, 0, 0 },
     { "trace", NULL, NULL, OPT_text, QN_AT(qn_engine_args, trace, const char *), "FILE", NULL,
       QN_TRACE_HELP, 0, 0 },
@@ -49,6 +53,14 @@ static void say_device(const qn_cli *c, const qn_engine *en)
     else qn_cli_note(c, "device: %s", note);
 }
 
+char *qn_cli_tuning_path(void)
+{
+    qn_err ignored = { 0 }; /* no place for it: nothing was ever tuned */
+    char *dir = qn_place_path(QN_PLACE_CACHE, &ignored), *path = dir ? qn_path_join(dir, "winners.jsonl", &ignored) : NULL;
+    qn_free(dir);
+    return path;
+}
+
 static bool open_engine(const qn_cli *c, const qn_engine_args *a, bool profile, qn_trace *trace, qn_model *m,
                         qn_engine **en, qn_err *e)
 {
@@ -64,11 +76,15 @@ static bool open_engine(const qn_cli *c, const qn_engine_args *a, bool profile, 
     o.profile = profile;
     o.no_repack = a->no_repack;
     o.device = a->device;
+    o.kernel = a->kernel;
+    char *tuning = a->no_tuning ? NULL : qn_cli_tuning_path();
+    o.tuning = tuning;
     o.progress = qn_bar_show;
     o.progress_user = &bar;
     o.trace = trace;
     *en = qn_engine_open(m, &o, e);
     qn_bar_close(&bar);
+    qn_free(tuning);
     if (!*en) return false;
     qn_interrupt_arm(*en);
     qn_cli_debug(c, "engine: %s, %d threads, %s", qn_engine_device(*en), qn_engine_threads(*en), qn_engine_isa(*en));

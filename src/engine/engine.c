@@ -157,6 +157,9 @@ static bool start(qn_engine *en, const qn_options *o, qn_err *e)
     if (!en->pool) return false;
     qn_record_load(en, "threads", 0);
     en->plan.isa = o->isa ? (qn_isa)o->isa : qn_cpu_isa();
+    en->plan.tuned = &en->tuned;
+    if (o->tuning && !qn_tuned_read(&en->tuned, o->tuning, qn_pool_n(en->pool), e)) return false;
+    if (o->kernel && !qn_tuned_override(&en->tuned, o->kernel, e)) return false;
     if (!qn_decoder_plan(en->m, &en->b, &en->plan, e)) return false;
     qn_record_load(en, "plan", 0);
     if (en->cuda) {
@@ -211,6 +214,7 @@ void qn_engine_close(qn_engine *en)
     qn_pool_close(en->pool);
     qn_cuda_close(en->cuda); /* before the plan and the scratch: it borrows both */
     qn_plan_close(&en->plan);
+    qn_tuned_close(&en->tuned);
     qn_packed_close(&en->packed);
     for (int g = 0; g < N_GROUPS; g++) qn_cache_close(&en->kv[g]);
     qn_pages_free(en->scratch, en->scratch_bytes);
@@ -234,6 +238,8 @@ void qn_engine_get_step(const qn_engine *en, int i, int rows, int ctx, qn_step_i
     const qn_cost c = qn_ops[s->op].cost(&args, ctx);
     *out = (qn_step_info){ .op = qn_ops[s->op].name, .role = s->role, .type = qn_step_type(s), .layer = s->layer,
                            .bytes = c.bytes, .flops = c.flops, .calls = s->calls, .ns = s->ns };
+    const qn_shape shape = qn_shape_of(s->op, &args, args.n, ctx);
+    qn_shape_print(&shape, true, out->shape);
     for (int b = 0; b < N_BUCKETS; b++) {
         out->kernel[b] = en->cuda ? qn_cuda_kernel(en->cuda, i, b) : s->choice[b].kernel->name;
         out->reason[b] = en->cuda ? qn_cuda_reason(en->cuda, i, b) : s->choice[b].reason;

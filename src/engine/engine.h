@@ -5,6 +5,7 @@
 
 #include "engine/kvcache.h"
 #include "kernel/cuda/cuda.h"
+#include "kernel/tuned.h"
 #include "model/decoder.h"
 #include "model/repack.h"
 
@@ -15,6 +16,7 @@ enum { GROUP_global, GROUP_sliding, N_GROUPS };
 struct qn_engine {
     const qn_model *m;
     qn_pool *pool;
+    qn_tuned tuned;           /* which kernels the plan was told to take */
     qn_plan plan;
     qn_packed packed;         /* weights in the order that the plan's kernels like */
     qn_buffers b;

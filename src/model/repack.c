@@ -142,7 +142,7 @@ bool qn_repack_run(const qn_repack *r, qn_packed *out, qn_err *e)
     out->memory = qn_pages_new(bytes, e);
     if (!out->memory) return false;
     out->bytes = bytes;
-    writer w = { .r = r, .to = { .isa = r->plan->isa }, .at = out->memory };
+    writer w = { .r = r, .to = { .isa = r->plan->isa, .tuned = r->plan->tuned }, .at = out->memory };
     for (int i = 0; i < r->plan->n; i++) {
         const bool go = !r->progress || r->progress(r->user, "loading",
                                                     (double)(w.at - out->memory) / (double)bytes);
