@@ -60,10 +60,8 @@ TEST_SRC := $(wildcard tests/unit/test_*.c)
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 
 obj = $(patsubst src/%.c,$(BUILD)/obj/%.o,$(1))
-LIB_OBJ := $(call obj,$(LIB_SRC)) $(BUILD)/obj/page_files.o $(if $(YYJSON),,$(BUILD)/obj/yyjson.o)
-
 KERNEL_OBJ := $(filter $(BUILD)/obj/kernel/%,$(call obj,$(LIB_SRC)))
-LIB_OBJ := $(call obj,$(LIB_SRC)) $(if $(YYJSON),,$(BUILD)/obj/yyjson.o) $(BUILD)/obj/kernel_code.o
+LIB_OBJ := $(call obj,$(LIB_SRC)) $(BUILD)/obj/page_files.o $(BUILD)/obj/kernel_code.o $(if $(YYJSON),,$(BUILD)/obj/yyjson.o)
 CLI_OBJ := $(call obj,$(CLI_SRC))
 TESTS   := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(TEST_SRC))
 EXAMPLES := $(patsubst examples/%.c,$(BUILD)/examples/%,$(wildcard examples/*.c))
@@ -120,6 +118,7 @@ $(BUILD)/obj/page_files.c: $(PAGE)/page.html $(PAGE)/page.css $(PAGE_JS) tools/e
 	@{ tools/embed.py qn_page_html $(PAGE)/page.html; tools/embed.py qn_page_css $(PAGE)/page.css; \
 	   tools/embed.py qn_page_js $(PAGE_JS); } > $@.part && mv $@.part $@
 $(BUILD)/obj/page_files.o: $(BUILD)/obj/page_files.c
+	$(CC) $(CFLAGS) -c -o $@ $<
 
 # Which kernels changed since they were measured: src/probe/memo.c.
 $(BUILD)/kernel_code.c: tools/kernel_code.sh $(KERNEL_OBJ)
