@@ -101,20 +101,10 @@ static void set_aside(const char *path, char note[240], const char *why)
     snprintf(note, 240, "%.160s %s: set aside as .old, a new one is begun", path, why);
 }
 
-static bool make_folder(const char *path, qn_err *e)
-{
-    const char *slash = strrchr(path, '/');
-    if (!slash || slash == path) return true;
-    char *folder = qn_strndup(path, (size_t)(slash - path), e);
-    const bool ok = folder && (qn_is_dir(folder) || qn_mkdirs(folder, e));
-    qn_free(folder);
-    return ok;
-}
-
 sqlite3 *qn_db_open(const char *path, u32 id, int version, const char *schema, char note[240], qn_err *e)
 {
     note[0] = 0;
-    if (!make_folder(path, e)) return NULL;
+    if (!qn_mkdirs_for(path, e)) return NULL;
     for (int tries = 0; tries < 2; tries++) {
         sqlite3 *db = open_file(path, e);
         const char *why = NULL;

@@ -432,3 +432,13 @@ bool qn_mkdirs(const char *path, qn_err *e)
     qn_free(p);
     return ok;
 }
+
+bool qn_mkdirs_for(const char *path, qn_err *e)
+{
+    const char *slash = strrchr(path, '/');
+    if (!slash || slash == path) return true;
+    char *folder = qn_strndup(path, (size_t)(slash - path), e);
+    const bool ok = folder && (qn_is_dir(folder) || qn_mkdirs(folder, e));
+    qn_free(folder);
+    return ok;
+}

@@ -35,6 +35,7 @@ char *qn_path_join(const char *dir, const char *name, qn_err *e);
  * those of a Hugging Face cache, from REPO/snapshots/REV to REPO/blobs), and what is not there. */
 char *qn_path_within(const char *dir, const char *name, qn_err *e);
 bool qn_mkdirs(const char *path, qn_err *e);
+bool qn_mkdirs_for(const char *path, qn_err *e); /* the folder that a file of this path lies in */
 
 /* A mapped file that was cut short raises SIGBUS when read. This runs fn(user), on as many threads as it likes: what is gone
  * reads as zero, and the call ends with false + QN_EIO. So does every later one until the damaged map is closed. Cheap: one

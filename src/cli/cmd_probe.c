@@ -1,26 +1,62 @@
-/* cmd_probe.c - quern probe: checks every kernel that this machine runs against its reference. The walk is src/probe's. */
+/* cmd_probe.c - quern probe: which kernels are right, which is best for each shape, and the winners for the engine to use. The
+ * work is src/probe's; here are the options, the cache's place and the order of things. */
+#include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/cpu.h"
-#include "cli/command.h"
-#include "probe/probe.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "cli/probe.h"
+#include "cli/tracing.h"
+#include "hub/hub.h"
+#include "probe/memo.h"
+#include "probe/tune.h"
 
-typedef struct probe_args { const char *op, *type; int isa, timeout_s; u64 seed; bool check, json; } probe_args;
+typedef struct probe_args {
+    const char *op, *type, *trace;
+    qn_list specs;
+    int isa, timeout_s, threads, format;
+    u64 seed;
+    double seconds;
+    bool check, json, tune, no_cache, all_failures;
+} probe_args;
 
-static const qn_opt options[] = {
-    { "check", NULL, NULL, OPT_flag, QN_AT(probe_args, check, bool), NULL, NULL, "compare kernels with their references", 0, 0 },
-    { "op", NULL, NULL, OPT_text, QN_AT(probe_args, op, const char *), "OP", NULL, "only this op's kernels", 0, 0 },
-    { "type", NULL, NULL, OPT_text, QN_AT(probe_args, type, const char *), "TYPE", NULL, "only kernels of this type", 0, 0 },
+static const qn_opt what[] = {
+    { "spec", NULL, NULL, OPT_list, QN_AT(probe_args, specs, qn_list), "SPEC", NULL,
+      "a shape: \"op=matmul m=1 n=896 k=4864 tB=1\"; may be given again", 0, 0 },
+    { "trace", NULL, NULL, OPT_text, QN_AT(probe_args, trace, const char *), "FILE", NULL,
+      "the shapes of a recorded run, with what the engine took for each", 0, 0 },
+    { "op", NULL, NULL, OPT_text, QN_AT(probe_args, op, const char *), "OP", NULL, "only this op", 0, 0 },
+    { "type", NULL, "dtype", OPT_text, QN_AT(probe_args, type, const char *), "TYPE", NULL, "only this type", 0, 0 },
     { "isa", NULL, NULL, OPT_choice, QN_AT(probe_args, isa, int), QN_ISA_CHOICES, "auto",
       "only this instruction set; auto: all that this machine runs", 0, 0 },
-    { "seed", "s", NULL, OPT_u64, QN_AT(probe_args, seed, u64), "N", "0", "seed of the data; 0: from the clock", 0, 0 },
-    { "timeout", NULL, NULL, OPT_int, QN_AT(probe_args, timeout_s, int), "S", "60", "a kernel that takes longer has failed", 1,
-      86400 },
-    { "json", NULL, NULL, OPT_flag, QN_AT(probe_args, json, bool), NULL, NULL, "one JSON object per kernel and line", 0, 0 },
     { 0 },
 };
 
-static const qn_opt_group groups[] = { { "Options", options, 0 }, { 0 } };
+static const qn_opt how[] = {
+    { "check", NULL, NULL, OPT_flag, QN_AT(probe_args, check, bool), NULL, NULL,
+      "compare every kernel with its reference, time nothing", 0, 0 },
+    { "tune", NULL, NULL, OPT_flag, QN_AT(probe_args, tune, bool), NULL, NULL, "keep the winners; plans use them from then "
+                                                                               "on", 0, 0 },
+    { "threads", "t", NULL, OPT_int, QN_AT(probe_args, threads, int), "N", NULL, "threads; 0: all cores", 0, 1024 },
+    { "time", NULL, NULL, OPT_real, QN_AT(probe_args, seconds, double), "S", "1", "most seconds to time one shape", 0.01,
+      3600 },
+    { "no-cache", NULL, NULL, OPT_flag, QN_AT(probe_args, no_cache, bool), NULL, NULL, "measure again what is known", 0, 0 },
+    { "seed", "s", NULL, OPT_u64, QN_AT(probe_args, seed, u64), "N", "0", "seed of the data; 0: from the clock for --check",
+      0, 0 },
+    { "timeout", NULL, NULL, OPT_int, QN_AT(probe_args, timeout_s, int), "S", "60", "a kernel that takes longer has failed", 1,
+      86400 },
+    { "format", NULL, NULL, OPT_choice, QN_AT(probe_args, format, int), QN_PROBE_FORMATS, "text", "how to print", 0, 0 },
+    { "verbose-failures", NULL, NULL, OPT_flag, QN_AT(probe_args, all_failures, bool), NULL, NULL,
+      "list every pair of variant and shape that was not run, with the reason", 0, 0 },
+    { "json", NULL, NULL, OPT_flag, QN_AT(probe_args, json, bool), NULL, NULL, "one JSON object per kernel or shape", 0, 0 },
+    { 0 },
+};
+
+static const qn_opt_group groups[] = { { "What", what, 0 }, { "How", how, 0 }, { 0 } };
+
+/* ---- --check */
 
 typedef struct walk { const qn_cli *cli; bool json; int n; } walk;
 
@@ -45,13 +81,20 @@ static void put_line(qn_buf *b, const qn_cli *c, const qn_probe_result *r)
         qn_buf_printf(b, "       %s\n       in case %s, seed %llu\n", r->why, r->at, (unsigned long long)r->seed);
 }
 
+static bool flush_buf(qn_buf *b)
+{
+    const bool ok = !b->failed && qn_cli_write(b->p, b->n) && qn_cli_flush();
+    b->n = 0;
+    return ok;
+}
+
 static bool take_result(void *user, const qn_probe_result *r)
 {
     walk *w = user;
     qn_buf b = { 0 };
     if (w->json) put_json(&b, r);
     else put_line(&b, w->cli, r);
-    const bool ok = !b.failed && qn_cli_write(b.p, b.n) && qn_cli_flush();
+    const bool ok = flush_buf(&b);
     qn_buf_close(&b);
     w->n++;
     return ok && !qn_interrupted();
@@ -77,17 +120,12 @@ static bool read_filters(const probe_args *a, qn_probe_opts *o, qn_err *e)
     return true;
 }
 
-static int run(qn_cli *c, void *values)
+static int check(qn_cli *c, const probe_args *a)
 {
-    const probe_args *a = values;
     qn_probe_opts o = QN_PROBE_DEFAULT;
     qn_err e = { 0 };
     walk w = { c, a->json, 0 };
     int failed = 0;
-    if (!a->check) {
-        qn_fail(&e, QN_EUSAGE, "probe: say --check");
-        return qn_cli_fail(c, &e);
-    }
     qn_interrupt_polled(true);
     const bool ok = read_filters(a, &o, &e) && qn_probe_check(&o, take_result, &w, &failed, &e);
     qn_interrupt_polled(false);
@@ -97,16 +135,181 @@ static int run(qn_cli *c, void *values)
     return failed ? QN_EXIT_FAIL : QN_EXIT_OK;
 }
 
+/* ---- contests */
+
+typedef struct fair {
+    qn_cli *c;
+    const probe_args *a;
+    qn_specs specs;
+    qn_rivals rivals;
+    qn_pool *pool;
+    qn_memo *memo;              /* NULL: nothing is remembered */
+    qn_contest *all;
+    int n, wrong;
+    qn_ceilings ceilings;
+    qn_bar bar;
+    int damaged;
+    qn_probe_page page;
+} fair;
+
+static bool gather(fair *f, qn_err *e)
+{
+    const probe_args *a = f->a;
+    qn_probe_opts o = QN_PROBE_DEFAULT;
+    const qn_engine_args engine = { .threads = a->threads, .device = "cpu", .no_tuning = true };
+    if (!read_filters(a, &o, e)) return false;
+    for (int i = 0; i < a->specs.n; i++)
+        if (!qn_specs_add_text(&f->specs, a->specs.at[i], e)) return false;
+    if (f->c->n_args && !qn_specs_add_model(f->c, &f->specs, f->c->args[0], &engine, e)) return false;
+    if (a->trace && !qn_specs_add_trace(&f->specs, a->trace, e)) return false;
+    if (!a->specs.n && !f->c->n_args && !a->trace && !qn_specs_add_built_in(&f->specs, e)) return false;
+    qn_specs_filter(&f->specs, o.op, o.type);
+    return f->specs.n || qn_fail(e, QN_EUSAGE, "no shape is of this op and type");
+}
+
+static void open_memo(fair *f)
+{
+    char note[240] = "";
+    qn_err e = { 0 };
+    char *dir = qn_place_path(QN_PLACE_CACHE, &e), *path = dir ? qn_path_join(dir, "probe.db", &e) : NULL;
+    f->memo = path ? qn_memo_open(path, note, &e) : NULL;
+    if (!f->memo) qn_cli_note(f->c, "results cannot be kept: %s", e.msg);
+    if (note[0]) qn_cli_note(f->c, "%s", note);
+    qn_free(path);
+    qn_free(dir);
+}
+
+static bool hold(fair *f, qn_contest *k, const qn_spec *spec, qn_err *e)
+{
+    const probe_args *a = f->a;
+    const qn_contest_opts o = { .isa = a->isa, .seconds = a->seconds, .seed = a->seed, .timeout_s = a->timeout_s,
+                                .progress = qn_bar_show, .user = &f->bar };
+    const int threads = qn_pool_n(f->pool);
+    qn_err ignored = { 0 }; /* a cache that fails is no reason to stop */
+    if (!qn_contest_open(k, &spec->shape, &f->rivals, &o, e)) return false;
+    k->engine_ns = spec->engine_ns;
+    if (f->memo && !a->no_cache) qn_memo_get(f->memo, k, threads, &f->damaged, &ignored);
+    if (!qn_contest_run(k, f->pool, &o, e)) return false;
+    if (f->memo && !qn_memo_put(f->memo, k, threads, &ignored)) qn_cli_debug(f->c, "results are not kept: %s", ignored.msg);
+    for (int i = 0; i < k->n; i++) f->wrong += k->at[i].checked && !k->at[i].right;
+    return true;
+}
+
+static bool hold_all(fair *f, qn_err *e)
+{
+    qn_buf b = { 0 };
+    bool ok = true, heard = true;
+    qn_probe_print_head(&b, &f->page);
+    heard = flush_buf(&b);
+    for (int i = 0; ok && heard && i < f->specs.n; i++) {
+        qn_bar_show(&f->bar, "probing", (double)i / f->specs.n);
+        ok = hold(f, &f->all[f->n++], &f->specs.at[i], e);
+        qn_bar_close(&f->bar);
+        if (!ok) break;
+        qn_probe_print(&b, &f->page, &f->all[i], i + 1);
+        heard = flush_buf(&b);
+        qn_bar_open(&f->bar, f->c);
+    }
+    qn_bar_close(&f->bar);
+    if (ok && heard) {
+        qn_probe_print_tail(&b, &f->page, f->all, f->n);
+        flush_buf(&b);
+    }
+    qn_buf_close(&b);
+    return ok;
+}
+
+static bool open_fair(fair *f, qn_err *e)
+{
+    const qn_engine_args engine = { .threads = f->a->threads };
+    char note[240] = "";
+    f->pool = qn_pool_open(f->a->threads, e);
+    if (!f->pool) return false;
+    f->all = qn_new_array((size_t)f->specs.n, sizeof *f->all, e);
+    if (!f->all) return false;
+    qn_rivals_open(&f->rivals, qn_pool_n(f->pool));
+    open_memo(f);
+    const bool known = qn_cli_need_ceilings(f->c, &engine, e) && qn_cli_kept_ceilings(&engine, &f->ceilings, note);
+    if (!known && e->code == QN_ECANCELLED) return false;
+    int variants = f->rivals.n;
+    for (int i = 0; i < qn_n_kernels; i++) variants += qn_kernels[i].isa <= qn_cpu_isa();
+    f->page = (qn_probe_page){ .c = f->c, .format = f->a->json ? PROBE_json : f->a->format, .ceilings = known ?
+                               &f->ceilings : NULL,
+                               .all_failures = f->a->all_failures, .n_specs = f->specs.n, .n_variants = variants,
+                               .threads = qn_pool_n(f->pool), .rivals = &f->rivals };
+    return true;
+}
+
+static void close_fair(fair *f)
+{
+    for (int i = 0; i < f->n; i++) qn_contest_close(&f->all[i]);
+    qn_free(f->all);
+    qn_memo_close(f->memo);
+    qn_rivals_close(&f->rivals);
+    qn_pool_close(f->pool);
+    qn_specs_close(&f->specs);
+}
+
+static bool keep_winners(fair *f, qn_err *e)
+{
+    char date[16];
+    const time_t now = time(NULL);
+    struct tm utc;
+    qn_tuned winners = { 0 };
+    char *path = qn_cli_tuning_path();
+    if (!path) return qn_fail(e, QN_EIO, "--tune: there is no folder to keep winners in (HOME is not set)");
+    strftime(date, sizeof date, "%Y-%m-%d", gmtime_r(&now, &utc));
+    bool ok = qn_tune(f->all, f->n, date, &winners, e) && qn_tune_write(&winners, path, qn_pool_n(f->pool), e);
+    if (ok) qn_cli_note(f->c, "%zu winners kept in %s; `quern plan` says where they are used", winners.n, path);
+    for (size_t i = 0; ok && i < winners.n; i++)
+        qn_cli_debug(f->c, "%s %s: %s, %.2fx", qn_ops[winners.at[i].op].name, winners.at[i].shape, winners.at[i].kernel->name,
+                     winners.at[i].gain);
+    qn_tuned_close(&winners);
+    qn_free(path);
+    return ok;
+}
+
+static int contests(qn_cli *c, const probe_args *a)
+{
+    fair f = { .c = c, .a = a };
+    qn_err e = { 0 };
+    qn_bar_open(&f.bar, c);
+    qn_interrupt_polled(true);
+    bool ok = gather(&f, &e) && open_fair(&f, &e) && hold_all(&f, &e);
+    qn_interrupt_polled(false);
+    if (f.damaged) qn_cli_note(c, "%d results in the cache were damaged and have been measured again", f.damaged);
+    if (ok && a->tune) ok = keep_winners(&f, &e);
+    const int wrong = f.wrong;
+    close_fair(&f);
+    if (!ok) return qn_cli_fail(c, &e);
+    if (wrong) qn_cli_note(c, "%d variants are wrong", wrong);
+    return wrong ? QN_EXIT_FAIL : QN_EXIT_OK;
+}
+
+static int run(qn_cli *c, void *values)
+{
+    const probe_args *a = values;
+    return a->check ? check(c, a) : contests(c, a);
+}
+
 const qn_command qn_command_probe = {
     .name = "probe",
-    .args = "",
-    .summary = "Check the kernels of this machine",
-    .about = "With --check, runs every kernel that this machine can run against its plain reference: odd sizes, poisoned "
-             "outputs, guarded buffers, one to several lanes. A kernel that crashes or hangs fails by its name. Exit status 1 "
-             "if one failed.",
-    .examples = "quern probe --check\tall of them\nquern probe --check --op linear --isa avx2\tsome of them\n",
+    .args = "[MODEL]",
+    .summary = "Find out which kernels are right and which are best, and have the engine use them",
+    .about = "Takes shapes (of MODEL's plan, of a trace, from --spec, or a built-in list), has every kernel and every "
+             "library that "
+             "can compute them do so, checks each against double precision, then times those that are right, in turns, "
+             "with warm and "
+             "with cold caches, until the interval of the median is under 2 % or time is up. Results are remembered under "
+             "the hash of "
+             "the kernel's code: what did not change is not measured again. --tune writes the winners; plans use them.\n\n"
+             "With --check only compares: odd sizes, poisoned outputs, guarded buffers, one to several lanes. A kernel "
+             "that crashes "
+             "or hangs fails by its name. Exit status 1 if a variant is wrong.",
+    .examples = "quern probe --check\tis every kernel right?\nquern probe model.gguf --tune\tmake this model faster here\n"
+                "quern probe --spec \"op=matmul m=1 n=896 k=4864 tB=1\"\tone shape\n",
     .min_args = 0,
-    .max_args = 0,
+    .max_args = 1,
     .groups = groups,
     .values_bytes = sizeof(probe_args),
     .run = run,

@@ -58,19 +58,25 @@ static void set_ceilings(qn_ev_trace *h, const qn_ceilings *c)
     h->clock_ns = c->clock_ns.p50;
 }
 
+bool qn_cli_kept_ceilings(const qn_engine_args *a, qn_ceilings *out, char note[240])
+{
+    qn_err e = { 0 };
+    char *path = ceilings_path(&e);
+    const bool found = path && qn_ceilings_load(path, a->isa ? (qn_isa)a->isa : qn_cpu_isa(),
+                                                a->threads ? a->threads : qn_cpu_threads(), out, note, &e);
+    qn_free(path);
+    return found;
+}
+
 /* The ceilings that the command measured, or those that are kept. False: there are none. */
 static bool find_ceilings(const qn_engine_args *a, qn_ev_trace *h, char why[240])
 {
-    qn_err e = { 0 };
     qn_ceilings kept;
     if (a->ceilings) return set_ceilings(h, a->ceilings), true;
-    char *path = ceilings_path(&e);
-    const bool found = path && qn_ceilings_load(path, a->isa ? (qn_isa)a->isa : qn_cpu_isa(),
-                                                a->threads ? a->threads : qn_cpu_threads(), &kept, why, &e);
+    const bool found = qn_cli_kept_ceilings(a, &kept, why);
     if (found) set_ceilings(h, &kept);
     else if (!why[0])
         snprintf(why, 240, "no ceilings are known for this machine and these threads: `quern doctor` measures and keeps them");
-    qn_free(path);
     return found;
 }
 

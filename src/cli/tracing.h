@@ -32,6 +32,8 @@ void qn_tracing_test(qn_trace *t, const char *name, int rep, u64 tokens, u64 beg
 
 /* Keeps what was measured for the headers of later traces; a place that cannot be written is told, nothing more. */
 void qn_cli_keep_ceilings(const qn_cli *c, const qn_ceilings *k);
+/* False: none are kept for these threads and this ISA. note: "" when there is nothing to say. */
+bool qn_cli_kept_ceilings(const qn_engine_args *a, qn_ceilings *out, char note[240]);
 /* Measures and keeps them if none are kept for these threads and this ISA; about two seconds, with a progress bar. */
 bool qn_cli_need_ceilings(const qn_cli *c, const qn_engine_args *a, qn_err *e);
 

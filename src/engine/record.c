@@ -104,10 +104,13 @@ static void put_plan(qn_engine *en)
     for (int i = 0; i < en->plan.n; i++) {
         const qn_step *s = &en->plan.steps[i];
         qn_step_info info; /* knows the kernels of every device */
+        char shape[QN_SHAPE_TEXT];
+        const qn_shape sizes = qn_shape_of(s->op, &s->args, 1, 0);
         qn_event ev = event(en, QN_EV_plan, en->rec->mark_ns);
         qn_engine_get_step(en, i, 1, 0, &info);
+        qn_shape_print(&sizes, false, shape);
         ev.plan = (qn_ev_plan){ .step = i, .layer = s->layer, .op = text(qn_ops[s->op].name), .role = text(s->role),
-                                .type = text(qn_step_type(s)), .logits = s->logits };
+                                .type = text(qn_step_type(s)), .shape = text(shape), .logits = s->logits };
         qn_tracer_put(en->rec->tracer, &ev);
         for (int b = 0; b < N_BUCKETS; b++) {
             ev.kind = QN_EV_choice;

@@ -18,17 +18,22 @@ static const qn_kernel *find_kernel(const char *name)
     return NULL;
 }
 
-static qn_tuned_row *add_row(qn_tuned *t, qn_err *e)
+bool qn_tuned_add(qn_tuned *t, const qn_tuned_row *row, qn_err *e)
 {
     if (t->n == t->cap) {
         const size_t cap = t->cap ? 2 * t->cap : 64;
         qn_tuned_row *at = qn_resize(t->at, cap * sizeof *at, e);
-        if (!at) return NULL;
+        if (!at) return false;
         t->at = at;
         t->cap = cap;
     }
-    t->at[t->n] = (qn_tuned_row){ .bucket = -1 };
-    return &t->at[t->n++];
+    qn_tuned_row *r = &t->at[t->n];
+    *r = *row;
+    if (row->shape) r->shape = qn_arena_strndup(&t->arena, row->shape, strlen(row->shape), e);
+    if (row->date) r->date = qn_arena_strndup(&t->arena, row->date, qn_minz(strlen(row->date), 10), e);
+    if ((row->shape && !r->shape) || (row->date && !r->date)) return false;
+    t->n++;
+    return true;
 }
 
 /* ---- in */
@@ -59,14 +64,10 @@ static bool take_line(qn_tuned *t, yyjson_val *o, int threads, qn_err *e)
         t->passed_over++;
         return true;
     }
-    qn_tuned_row *r = add_row(t, e);
-    if (!r) return false;
-    const char *shape = text_of(o, "shape"), *date = text_of(o, "date");
-    *r = (qn_tuned_row){ .op = k->op, .bucket = bucket, .kernel = k, .gain = yyjson_get_num(yyjson_obj_get(o, "gain")),
-                         .error = yyjson_get_num(yyjson_obj_get(o, "error")) };
-    r->shape = qn_arena_strndup(&t->arena, shape, strlen(shape), e);
-    r->date = qn_arena_strndup(&t->arena, date, qn_minz(strlen(date), 10), e);
-    return r->shape && r->date;
+    const qn_tuned_row row = { .op = k->op, .shape = text_of(o, "shape"), .bucket = bucket, .kernel = k,
+                               .gain = yyjson_get_num(yyjson_obj_get(o, "gain")),
+                               .error = yyjson_get_num(yyjson_obj_get(o, "error")), .date = text_of(o, "date") };
+    return qn_tuned_add(t, &row, e);
 }
 
 bool qn_tuned_read(qn_tuned *t, const char *path, int threads, qn_err *e)
@@ -106,10 +107,7 @@ static bool add_override(qn_tuned *t, const char *text, size_t n, qn_err *e)
     if (k->isa > qn_cpu_isa())
         return qn_fail(e, QN_EUNSUPPORTED, "--kernel: %.60s needs %s, this machine has %s", name, qn_isa_name(k->isa),
                        qn_isa_name(qn_cpu_isa()));
-    qn_tuned_row *r = add_row(t, e);
-    if (!r) return false;
-    *r = (qn_tuned_row){ .op = k->op, .bucket = -1, .kernel = k };
-    return true;
+    return qn_tuned_add(t, &(qn_tuned_row){ .op = k->op, .bucket = -1, .kernel = k }, e);
 }
 
 bool qn_tuned_override(qn_tuned *t, const char *text, qn_err *e)

@@ -26,6 +26,8 @@ typedef struct qn_tuned {
 
 /* Adds the winners of a file for this processor and so many threads. A file that is not there adds nothing. */
 bool qn_tuned_read(qn_tuned *t, const char *path, int threads, qn_err *e);
+/* Adds a row; its texts are copied. */
+bool qn_tuned_add(qn_tuned *t, const qn_tuned_row *row, qn_err *e);
 /* Adds an override, "OP=KERNEL"; several apart by commas. */
 bool qn_tuned_override(qn_tuned *t, const char *text, qn_err *e);
 void qn_tuned_close(qn_tuned *t);

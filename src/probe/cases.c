@@ -113,16 +113,19 @@ static u8 *blocks(qn_case *c, const char *name, qn_dtype type, size_t rows, int 
 #define START_MOST 100 /* a sequence has up to this many tokens before the rows; where chunks matter, LONG_MOST */
 #define LONG_MOST 700
 
+/* Rows that go to one sequence: a third; all of them where the clock runs. */
+static int rows_of_one(const qn_case *c, int n) { return c->timed ? n : (n + SEQUENCES - 1) / SEQUENCES; }
+
 /* Rows of up to three sequences, each going on at some position; block tables over shuffled pages. Pages before the window of
  * every row are -1. Returns the number of pages, some of them nobody's. */
 static int sequences(qn_case *c, int n, int start_most, int window, i32 *last_of)
 {
-    const int per = (n + SEQUENCES - 1) / SEQUENCES, most = start_most + per, tables = (most + QN_PAGE) / QN_PAGE;
+    const int per = rows_of_one(c, n), most = (c->timed ? c->depth : start_most) + per, tables = (most + QN_PAGE) / QN_PAGE;
     const int n_pages = SEQUENCES * tables + 2;
     i32 *pos = ints(c, "at.pos", n, 1), *first = ints(c, "at.first", n, 1), *pages = ints(c, "at.pages", SEQUENCES * tables, 1);
     if (!pos || !first || !pages) return 0;
     i32 start[SEQUENCES];
-    for (int s = 0; s < SEQUENCES; s++) start[s] = draw_int(c, start_most);
+    for (int s = 0; s < SEQUENCES; s++) start[s] = c->timed ? c->depth : draw_int(c, start_most);
     for (int r = 0; r < n; r++) {
         const int s = r / per;
         pos[r] = start[s] + r % per;
@@ -147,7 +150,7 @@ static void fill_cache(qn_case *c, const qn_attend *a, u8 *cache, const i32 *las
 {
     const qn_dtype_info *t = &qn_dtypes[a->type];
     const size_t row_bytes = qn_dtype_bytes(a->type, (size_t)a->d_head), part = qn_kv_part_bytes(a->type, a->d_head);
-    const int per = (a->n + SEQUENCES - 1) / SEQUENCES;
+    const int per = rows_of_one(c, a->n);
     u8 row[QN_KV_HEAD_MOST * sizeof(float)];
     float k[QN_KV_HEAD_MOST];
     for (int s = 0; s * per < a->n; s++) {
@@ -326,7 +329,8 @@ static void fill_attend(qn_case *c, qn_attend *a)
     a->cache = cache;
     a->at = &c->rows;
     a->scale = (float)(1 / sqrt(a->d_head));
-    const size_t heads = (size_t)SPLIT_ROWS * (size_t)a->n_head, chunks = (LONG_MOST + (size_t)a->n) / QN_CHUNK + 1;
+    const size_t heads = (size_t)SPLIT_ROWS * (size_t)a->n_head, most = (size_t)(c->timed ? c->depth : LONG_MOST);
+    const size_t chunks = (most + (size_t)a->n) / QN_CHUNK + 1;
     a->parts = (qn_parts){ .n_split = SPLIT_ROWS, .n_chunks = (int)chunks };
     a->parts.sums = qn_case_operand(c, "parts", heads * chunks * (size_t)(a->d_head + 2), sizeof(float), USE_scratch);
     a->parts.ended = qn_case_operand(c, "ended", heads, sizeof(i32), USE_scratch);

@@ -1,0 +1,39 @@
+/* probe.h - inside of `quern probe`: where shapes come from, and how contests are printed. */
+#ifndef QN_CLI_PROBE_H
+#define QN_CLI_PROBE_H
+
+#include "cli/command.h"
+#include "probe/contest.h"
+#include "probe/ceilings.h"
+
+typedef struct qn_spec { qn_shape shape; double engine_ns; } qn_spec; /* engine_ns: from a trace; 0 */
+typedef struct qn_specs { qn_spec *at; int n, cap; } qn_specs;
+
+/* probe_specs.c: each adds shapes that are not there yet. */
+bool qn_specs_add_text(qn_specs *s, const char *text, qn_err *e);
+bool qn_specs_add_built_in(qn_specs *s, qn_err *e);
+bool qn_specs_add_model(const qn_cli *c, qn_specs *s, const char *name, const qn_engine_args *args, qn_err *e);
+bool qn_specs_add_trace(qn_specs *s, const char *path, qn_err *e);
+/* Leaves only those of an op and type; -1: any. */
+void qn_specs_filter(qn_specs *s, int op, int type);
+void qn_specs_close(qn_specs *s);
+
+/* probe_print.c */
+enum { PROBE_text, PROBE_seed, PROBE_json, PROBE_csv };
+#define QN_PROBE_FORMATS "text|seed|json|csv"
+
+typedef struct qn_probe_page {
+    const qn_cli *c;
+    int format;
+    const qn_ceilings *ceilings;    /* NULL: not known */
+    bool all_failures;
+    int n_specs, n_variants, threads;
+    const qn_rivals *rivals;
+} qn_probe_page;
+
+void qn_probe_print_head(qn_buf *b, const qn_probe_page *p);
+void qn_probe_print(qn_buf *b, const qn_probe_page *p, const qn_contest *c, int number);
+/* What took no part and why, over all contests. */
+void qn_probe_print_tail(qn_buf *b, const qn_probe_page *p, const qn_contest *all, int n);
+
+#endif

@@ -1,0 +1,183 @@
+/* tune.c - winners out of contests. Contests of one op and one size, for different numbers of rows, are judged together. */
+#include "probe/tune.h"
+
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/file.h"
+#include "kernel/plan.h"
+
+#define ROWS_OF_TRIAL 13 /* one tile of 12 and a rest, in one pass: what kernels of different buckets must agree on */
+
+typedef struct group {
+    char shape[QN_SHAPE_TEXT];
+    const qn_contest *of[N_BUCKETS]; /* the deepest contest of each bucket; NULL: not measured */
+    qn_op op;
+} group;
+
+/* ---- do two kernels give the same bits? */
+
+static void keep(const qn_case *c, qn_buf *out)
+{
+    for (int i = 0; i < c->n_operands; i++)
+        if (c->operand[i].use == USE_out || c->operand[i].use == USE_inout) qn_buf_put(out, c->operand[i].p, c->operand[i].bytes);
+}
+
+static bool same_bits(const qn_shape *shape, const qn_kernel *a, const qn_kernel *b, bool *same, qn_err *e)
+{
+    qn_shape cut = *shape;
+    qn_case c;
+    qn_buf first = { 0 }, second = { 0 };
+    *same = a == b;
+    if (a == b) return true;
+    cut.args.n = ROWS_OF_TRIAL;
+    cut = qn_shape_cut(&cut);
+    if (!qn_case_open(&c, cut.op, &cut.args, qn_args_type(cut.op, &cut.args), MOOD_plain, 7, e)) return e->code == QN_OK;
+    qn_case_reset(&c);
+    a->fn(&c.args, (qn_lane){ 0, 1 });
+    keep(&c, &first);
+    qn_case_reset(&c);
+    b->fn(&c.args, (qn_lane){ 0, 1 });
+    keep(&c, &second);
+    const bool whole = !first.failed && !second.failed;
+    *same = whole && first.n == second.n && !memcmp(first.p, second.p, first.n);
+    qn_buf_close(&first);
+    qn_buf_close(&second);
+    qn_case_close(&c);
+    return whole || qn_fail(e, QN_ENOMEM, "no memory to compare kernels");
+}
+
+/* ---- judging a group */
+
+static const qn_contender *entry(const qn_contest *c, const qn_kernel *k)
+{
+    for (int i = 0; i < c->n; i++)
+        if (c->at[i].kernel == k && !c->at[i].misses && c->at[i].right && qn_contender_ns(c, &c->at[i]) > 0) return &c->at[i];
+    return NULL;
+}
+
+static const qn_kernel *default_of(const qn_contest *c) { return c->chosen >= 0 ? c->at[c->chosen].kernel : NULL; }
+
+/* Times as fast as the default, and the half-width of that. 0: one of the two was not timed. */
+static double gain(const qn_contest *c, const qn_kernel *k, double *error)
+{
+    const qn_contender *a = entry(c, k), *d = entry(c, default_of(c));
+    if (!a || !d) return 0;
+    const qn_stats *s = c->by_cold ? &a->cold : &a->warm, *t = c->by_cold ? &d->cold : &d->warm;
+    *error = 0.5 * ((s->hi - s->lo) / s->p50 + (t->hi - t->lo) / t->p50);
+    return t->p50 / s->p50;
+}
+
+/* The fastest of ours in a contest; the default where the difference is noise. */
+static const qn_kernel *favourite(const qn_contest *c)
+{
+    const qn_kernel *best = default_of(c);
+    double most = 1;
+    for (int i = 0; best && i < c->n; i++) {
+        double error = 0;
+        const double g = c->at[i].kernel ? gain(c, c->at[i].kernel, &error) : 0;
+        if (g > most && g > 1 + error) most = g, best = c->at[i].kernel;
+    }
+    return best;
+}
+
+/* One kernel for every number of rows: the one with the largest mean gain that no bucket loses by. */
+static const qn_kernel *compromise(const group *g)
+{
+    const qn_kernel *best = NULL;
+    double most = 0;
+    for (int i = 0; i < qn_n_kernels; i++) {
+        const qn_kernel *k = &qn_kernels[i];
+        double sum = 0, error = 0;
+        bool fair = k->op == g->op;
+        for (int b = 0; fair && b < N_BUCKETS; b++) {
+            const double x = g->of[b] ? gain(g->of[b], k, &error) : 1;
+            fair = x >= 1 - error && x > 0;
+            sum += x;
+        }
+        if (fair && sum > most) most = sum, best = k;
+    }
+    return best;
+}
+
+static bool add_row(const group *g, int bucket, const qn_kernel *k, const char *date, qn_tuned *w, qn_err *e)
+{
+    double error = 0;
+    const double x = g->of[bucket] ? gain(g->of[bucket], k, &error) : 1;
+    const qn_tuned_row row = { .op = g->op, .shape = g->shape, .bucket = bucket, .kernel = k, .gain = x, .error = error,
+                               .date = date };
+    return qn_tuned_add(w, &row, e);
+}
+
+static bool judge(const group *g, const char *date, qn_tuned *w, qn_err *e)
+{
+    const qn_kernel *pick[N_BUCKETS] = { 0 }, *base = NULL;
+    const qn_shape *shape = NULL;
+    bool mix = true;
+    for (int b = 0; b < N_BUCKETS; b++) {
+        if (!g->of[b]) continue;
+        pick[b] = favourite(g->of[b]);
+        base = default_of(g->of[b]);
+        shape = &g->of[b]->shape;
+    }
+    if (!base) return true;
+    for (int b = 0; b < N_BUCKETS; b++) {
+        bool same = true;
+        if (pick[b] && !same_bits(shape, base, pick[b], &same, e)) return false;
+        mix = mix && same;
+    }
+    const qn_kernel *one = mix ? NULL : compromise(g);
+    if (!mix && (!one || one == base)) return true;
+    for (int b = 0; b < N_BUCKETS; b++) {
+        const qn_kernel *k = mix ? pick[b] : one; /* one for all: also where nothing was measured */
+        if (k && (!mix || k != base) && !add_row(g, b, k, date, w, e)) return false;
+    }
+    return true;
+}
+
+bool qn_tune(const qn_contest *all, int n, const char *date, qn_tuned *winners, qn_err *e)
+{
+    for (int i = 0; i < n; i++) {
+        group g = { .op = all[i].shape.op };
+        char text[QN_SHAPE_TEXT];
+        bool first = true;
+        qn_shape_print(&all[i].shape, false, g.shape);
+        for (int j = 0; j < n; j++) {
+            qn_shape_print(&all[j].shape, false, text);
+            if (all[j].shape.op != g.op || strcmp(text, g.shape)) continue;
+            first = first && j >= i; /* this group was judged when its first contest came by */
+            const int b = qn_bucket(all[j].shape.args.n);
+            if (!g.of[b] || all[j].shape.depth > g.of[b]->shape.depth) g.of[b] = &all[j];
+        }
+        if (first && !judge(&g, date, winners, e)) return false;
+    }
+    return true;
+}
+
+/* ---- the file */
+
+static bool replaced(const qn_tuned *winners, const qn_tuned_row *old)
+{
+    for (size_t i = 0; i < winners->n; i++)
+        if (winners->at[i].op == old->op && !strcmp(winners->at[i].shape, old->shape)) return true;
+    return false;
+}
+
+bool qn_tune_write(const qn_tuned *winners, const char *path, int threads, qn_err *e)
+{
+    qn_tuned old = { 0 };
+    qn_buf b = { 0 };
+    qn_out out = { 0 };
+    qn_err ignored = { 0 };
+    bool ok = qn_tuned_read(&old, path, threads, &ignored) || ignored.code != QN_ENOMEM;
+    for (size_t i = 0; ok && i < old.n; i++)
+        if (!replaced(winners, &old.at[i])) qn_tuned_print(&b, &old.at[i], threads);
+    for (size_t i = 0; i < winners->n; i++) qn_tuned_print(&b, &winners->at[i], threads);
+    ok = ok && (!b.failed || qn_fail(e, QN_ENOMEM, "no memory for the winners"));
+    ok = ok && qn_mkdirs_for(path, e) && qn_out_open(&out, path, e) && qn_out_write(&out, b.p ? b.p : "", b.n, e) &&
+         qn_out_commit(&out, e);
+    qn_out_close(&out);
+    qn_buf_close(&b);
+    qn_tuned_close(&old);
+    return ok;
+}
