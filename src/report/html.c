@@ -38,6 +38,7 @@ static void put_object(qn_buf *b, const char *key, const char *text)
     qn_put_key(b, key);
     if (doc && yyjson_is_obj(yyjson_doc_get_root(doc))) qn_buf_put(b, text, n);
     else qn_buf_puts(b, "null");
+    if (ignored.code == QN_ENOMEM) b->failed = true;
     yyjson_doc_free(doc);
 }
 

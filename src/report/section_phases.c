@@ -46,11 +46,16 @@ static void put_latency(const qn_analysis *a, qn_doc *d)
     qn_doc_line(d, "between tokens p50 %.3f, p95 %.3f, p99 %.3f ms (%zu)", g->p50 / 1e6, g->p95 / 1e6, g->p99 / 1e6, g->n);
 }
 
-/* What is left over is explained by nothing; steps of no phase (those that a log without phases saw in several) are. */
-static const char *name_of(const qn_analysis *a, int phase)
+/* What is left over is explained by nothing, except for steps of no phase (those that a log without phases saw in several). */
+static void put_other(const qn_analysis *a, qn_doc *d)
 {
-    if (phase != PHASE_other) return qn_phase_names[phase];
-    return a->phases[phase].steps_ns ? "in several phases" : "other: nothing explains it";
+    const qn_phase_sum *p = &a->phases[PHASE_other];
+    const u64 steps = p->steps_ns < p->ns ? p->steps_ns : p->ns;
+    const double wall = (double)a->wall_ns;
+    const qn_phase_sum several = { .ns = steps, .share = (double)steps / wall, .tokens = p->tokens };
+    const qn_phase_sum rest = { .ns = p->ns - steps, .share = (double)(p->ns - steps) / wall };
+    if (steps) put_phase("in several phases", &several, d);
+    if (rest.ns) put_phase("other: nothing explains it", &rest, d);
 }
 
 void qn_section_phases(const qn_analysis *a, const qn_report_options *o, qn_doc *d)
@@ -66,8 +71,9 @@ void qn_section_phases(const qn_analysis *a, const qn_report_options *o, qn_doc 
                               (double)a->run->loads.p[i].ns / 1e6);
     if (n) qn_doc_line(d, "load: %s", load);
     qn_doc_table_begin(d, "phases", "", columns, QN_COUNT(columns));
-    for (int i = 0; i < N_PHASES; i++)
-        if (a->phases[i].ns) put_phase(name_of(a, i), &a->phases[i], d);
+    for (int i = 0; i < PHASE_other; i++)
+        if (a->phases[i].ns) put_phase(qn_phase_names[i], &a->phases[i], d);
+    put_other(a, d);
     const qn_phase_sum all = { .ns = a->wall_ns, .share = 1 };
     put_phase("all", &all, d);
 }

@@ -277,7 +277,31 @@ def test_mlc_as_mlc():
     assert len([1 for a, b in zip(theirs, ours) if a != b]) <= 4
 
 
-@pytest.mark.parametrize("name", ["doppler.log.zst", "mlc.md"])
+@pytest.mark.parametrize("name", ["doppler.log.zst", "mlc.md", "metallic.jsonl"])
 @pytest.mark.parametrize("form", ["text", "markdown", "json", "csv", "metallic", "doppler", "mlc"])
 def test_every_log_in_every_format(name, form):
     assert report(os.path.join(LOGS, name), "--format", form)
+
+
+FLAGS = ["", "--top 3", "--kernel-top 2", "--kernel-filter BLOCK_1", "--kernel-filter zzz", "--include-kernel-totals"]
+
+
+def test_metallic_as_metallic():
+    """A log of Metallic's with every kind of event; the expected text was compared with what its own analyser prints."""
+    text = ""
+    for flags in FLAGS:
+        done = quern("analyze", "metallic.jsonl", "--format", "metallic", *flags.split(), cwd=LOGS)
+        assert done.rc == 0, done.err
+        text += f"# {flags}\n" + re.sub(r"(Error parsing line \d+): .*", r"\1", done.out)
+    with open(os.path.join(LOGS, "golden", "metallic.txt"), encoding="utf-8") as f:
+        assert text == f.read()
+
+
+def test_metallic_by_other_rules():
+    """The row of a kernel, by hand."""
+    rows = [json.loads(line)["event"] for line in open(os.path.join(LOGS, "metallic.jsonl")) if line.startswith('{"timestamp')]
+    us = sorted(e["data"]["duration_us"] for e in rows if e["data"].get("op_name", "").endswith("RMSNormOp"))
+    p95, p99 = (recompute.quantile(us, q) for q in (0.95, 0.99))
+    row = f"  metallic::kernels::rmsnorm::RMSNormOp: count={len(us)} | total={sum(us) / 1000:.2f}ms | avg={sum(us) / len(us) / 1000:.3f}ms " \
+          f"| min={us[0] / 1000:.3f}ms | max={us[-1] / 1000:.3f}ms | p95_ms={p95 / 1000:.3f}ms, p99_ms={p99 / 1000:.3f}ms\n"
+    assert row in report(os.path.join(LOGS, "metallic.jsonl"), "--format", "metallic")

@@ -57,7 +57,6 @@ static void open_analysis(qn_analysis *a, const qn_run *r, const qn_analysis_opt
 
 static void check_text(const qn_buf *b)
 {
-    assert_false(b->failed);
     assert_null(strstr(b->p ? b->p : "", "nan"));
     assert_null(strstr(b->p ? b->p : "", "inf"));
 }
@@ -70,7 +69,8 @@ static void write_all(const qn_run *const *runs, size_t n)
         qn_err e = { 0 };
         o.format = (qn_format)f;
         if (!qn_report_write(runs, n, &o, &b, &e)) fail_msg("%s: %s", qn_format_names[f], e.msg);
-        check_text(&b);
+        assert_false(b.failed);
+        if (f != FORMAT_html) check_text(&b); /* the page has a program in it, and words */
         qn_buf_close(&b);
     }
 }
