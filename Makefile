@@ -1,6 +1,7 @@
 # quern: plain GNU make. `make run` and `make test` are the two commands of the README; the rest serves them.
 #   make                   build/quern, build/libquern.a, build/libquern.so
 #   make MODE=asan         the same under build/asan (also: tsan, clang, fuzz)
+#   make MODE=cross build/cross/check_kernels   the kernels for aarch64 and their check, to run under qemu-aarch64
 #   make run               setup, build, and an answer with its profile
 #   make test              setup, then everything that must hold (tests/run_all.py)
 #   make unit T=test_buf   one unit test; without T all of them
@@ -17,15 +18,17 @@ JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
 CC_clang := clang
 CC_asan  := clang
 CC_fuzz  := clang
+CC_cross := aarch64-linux-gnu-gcc
 CC       := $(or $(CC_$(MODE)),$(if $(filter default,$(origin CC)),gcc,$(CC)))
 
 OPT_release := -O3 -g
 OPT_clang   := -O3 -g
 OPT_asan    := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 OPT_tsan    := -O1 -g -fsanitize=thread
+OPT_cross   := -O2 -g
 OPT_fuzz    := -O1 -g -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=undefined
 
-DEPS    := libpcre2-8 libutf8proc libcurl sqlite3 libzstd hwloc libedit
+DEPS    := $(if $(filter-out cross,$(MODE)),libpcre2-8 libutf8proc libcurl sqlite3 libzstd hwloc libedit)
 YYJSON  := $(shell pkg-config --exists yyjson 2>/dev/null && echo system)
 DEPDIR  := .deps
 WARN    := -Wall -Wextra -Wshadow -Wconversion -Werror -Wno-unknown-warning-option
@@ -39,12 +42,14 @@ SONAME  := libquern.so.$(firstword $(subst ., ,$(VERSION)))
 
 # Kernel folders: what this architecture has, and the flags each one may use.
 ISA_x86_64  := avx2 avx512 avx512vnni avx512bf16
-ISA_aarch64 :=
+ISA_aarch64 := neondot neoni8mm
 FLAGS_base   :=
 FLAGS_avx2   := -mavx2 -mfma -mf16c -mbmi2
 FLAGS_avx512 := -mavx2 -mfma -mf16c -mbmi2 -mavx512f -mavx512bw -mavx512vl -mavx512dq -mprefer-vector-width=512
 FLAGS_avx512vnni = $(FLAGS_avx512) -mavx512vnni
 FLAGS_avx512bf16 = $(FLAGS_avx512vnni) -mavx512bf16
+FLAGS_neondot  := -march=armv8.2-a+dotprod
+FLAGS_neoni8mm := -march=armv8.2-a+dotprod+i8mm
 
 # The CUDA driver is opened at run time, so host code is always built; CUDA=1 only adds the kernels.
 CUDA_ARCH ?= 80 89 90a
@@ -84,6 +89,8 @@ TILES := $(if $(filter asan tsan fuzz,$(MODE)),-fno-sanitize=all -O2)
 $(BUILD)/obj/kernel/avx2/qlinear.o $(BUILD)/obj/kernel/avx2/plinear.o: ISA_FLAGS := $(FLAGS_avx2) $(TILES)
 $(BUILD)/obj/kernel/avx512/plinear.o: ISA_FLAGS := $(FLAGS_avx512) $(TILES)
 $(BUILD)/obj/kernel/base/plinear.o: ISA_FLAGS := $(TILES)
+$(BUILD)/obj/kernel/neondot/%.o: ISA_FLAGS := $(FLAGS_neondot) $(TILES)
+$(BUILD)/obj/kernel/neoni8mm/%.o: ISA_FLAGS := $(FLAGS_neoni8mm) $(TILES)
 $(BUILD)/obj/kernel/avx512vnni/%.o: ISA_FLAGS := $(FLAGS_avx512vnni) $(TILES)
 $(BUILD)/obj/kernel/avx512bf16/%.o: ISA_FLAGS := $(FLAGS_avx512bf16) $(TILES)
 
@@ -96,6 +103,9 @@ $(BUILD)/cuda/%.fatbin: src/kernel/cuda/%.cu $(wildcard src/kernel/cuda/*.cuh) s
 fatbins: $(FATBINS)
 $(BUILD)/obj/kernel/cuda/fatbin.o: ISA_FLAGS := $(if $(CUDA),-DQN_CUDA='"$(BUILD)/cuda"')
 $(BUILD)/obj/kernel/cuda/fatbin.o: $(BUILD)/cuda/choice $(if $(CUDA),$(FATBINS))
+
+# gcc 12 for aarch64 breaks down while vectorising this one (internal error in vect_transform_reduction)
+$(BUILD)/obj/probe/oracle.o: ISA_FLAGS := $(if $(filter aarch64,$(ARCH)),-fno-tree-vectorize)
 
 $(BUILD)/obj/%.o: src/%.c Makefile
 	@mkdir -p $(@D)
@@ -198,6 +208,16 @@ BASE_OBJ := $(call obj,$(wildcard src/base/*.c)) $(if $(YYJSON),,$(BUILD)/obj/yy
 $(BUILD)/unit/base-%: tests/unit/%.c $(BASE_OBJ)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -Itests -o $@ $^ -lcmocka $(LIBS)
+
+# Kernels of another architecture, with the check that walks them: a static program that runs under qemu-user. None of the
+# libraries is there, so it takes what needs none.
+CROSS_SRC := $(filter-out %/topology.c %/db.c %/json.c,$(wildcard src/base/*.c)) $(wildcard src/format/*.c) \
+             $(foreach d,. ref base $(ISA_$(ARCH)),$(wildcard src/kernel/$(d)/*.c)) \
+             $(addprefix src/probe/,check.c compare.c cases.c case_row.c oracle.c guard.c)
+$(BUILD)/libkernels.a: $(call obj,$(CROSS_SRC))
+	rm -f $@ && ar qcs $@ $^
+$(BUILD)/check_kernels: tests/cross/check_kernels.c tests/cross/one_core.c $(BUILD)/libkernels.a
+	$(CC) $(CFLAGS) -static -o $@ $^ -lm -pthread
 
 fuzz:
 	@$(MAKE) -s MODE=fuzz build/fuzz/fuzz/$(T)

@@ -103,6 +103,8 @@ testing() {
     have_clang || apt_install clang libclang-rt-14-dev llvm || apt_install clang llvm
     command -v strace >/dev/null || apt_install strace || true
     command -v qemu-x86_64 >/dev/null || [ "$(uname -m)" != x86_64 ] || apt_install qemu-user || true
+    { command -v aarch64-linux-gnu-gcc && [ -d /usr/aarch64-linux-gnu/include ]; } >/dev/null || [ "$(uname -m)" = aarch64 ] ||
+        apt_install gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user || true
     venv
 }
 

@@ -4,12 +4,12 @@
 
 #include "base/types.h"
 
-/* The ISA ladder, lowest first; tokens are those of kernels.def rows and of --isa. */
+/* The ISA ladder, lowest first, one processor's rungs behind the other's; tokens are those of kernels.def rows and of --isa. */
 typedef enum qn_isa {
-    ISA_ref = 1, ISA_base, ISA_avx2, ISA_avx512, ISA_avx512vnni, ISA_avx512bf16
+    ISA_ref = 1, ISA_base, ISA_avx2, ISA_avx512, ISA_avx512vnni, ISA_avx512bf16, ISA_neondot, ISA_neoni8mm
 } qn_isa; /* equal to QN_ISA_* of quern.h */
 
-#define QN_ISA_CHOICES "auto|ref|base|avx2|avx512|avx512vnni|avx512bf16"
+#define QN_ISA_CHOICES "auto|ref|base|avx2|avx512|avx512vnni|avx512bf16|neondot|neoni8mm"
 
 qn_isa qn_cpu_isa(void);                 /* highest level this machine runs (and the system saves the registers of) */
 const char *qn_isa_name(qn_isa isa);     /* "avx2" */
