@@ -1,5 +1,6 @@
-/* panel.c - packing, and its inverse in the most obvious way. Packing runs once per matrix at load,
- * so it is plain C; what reads panels for a living is in kernel/<isa>/. */
+/* panel.c - packing, and its inverse in the most obvious way. Packing runs once per matrix at load, four values to a
+ * 32-bit word: 16 rows of words side by side are a group, so a row's block is shifts and masks of whole words. What reads
+ * panels for a living is in kernel/<isa>/. */
 #include "kernel/panel.h"
 
 #include <string.h>
@@ -7,216 +8,147 @@
 #include "base/half.h"
 #include "format/blocks.h"
 
-/* One row's block, taken apart: values as they are stored (unsigned), scales as the file has them.
- */
-typedef struct parts {
-    u8 q[256];
-    u16 d, m;
-    i8 scale[16];
-    u8 min[8];
-} parts;
+#define LOW 0x0F0F0F0Fu /* the low nibbles of four bytes */
 
-static void nibbles32(const u8 *q, u8 *out) /* low nibbles first, then high ones, of 16 bytes */
+static u32 word(const u8 *p)
 {
-    for (int i = 0; i < 16; i++) {
-        out[i] = q[i] & 15;
-        out[i + 16] = q[i] >> 4;
+    u32 v;
+    memcpy(&v, p, 4);
+    return v;
+}
+
+static void put_word(u8 *group, int r, u32 v) { memcpy(group + 4 * r, &v, 4); }
+
+/* Two groups of four nibbles, in the low halves of their bytes, into one vector. */
+static void put_pair(u8 *group, int r, u32 even, u32 odd) { put_word(group, r, (even & LOW) | (odd & LOW) << 4); }
+
+/* 16 bytes as the file has them: the low nibbles are values 0..15, the high ones 16..31. */
+static void put_nibbles(u8 q[4][QN_GROUP], int r, const u8 *in)
+{
+    for (int i = 0; i < 4; i++) put_pair(q[i], r, word(in + i % 2 * 8) >> i / 2 * 4, word(in + i % 2 * 8 + 4) >> i / 2 * 4);
+}
+
+/* 32 bytes with a value of this block each, in their bits shift .. shift+3. */
+static void put_wide(u8 q[4][QN_GROUP], int r, const u8 *in, int shift)
+{
+    for (int i = 0; i < 4; i++) put_pair(q[i], r, word(in + 8 * i) >> shift, word(in + 8 * i + 4) >> shift);
+}
+
+/* Row 0 is the first to write a mask of fifth bits. */
+static void put_bits(u64 *high, int r, u32 four) { *high = (r ? *high : 0) | (u64)(four & 15) << 4 * r; }
+
+static void put_fifth(u64 high[8], int r, const u8 *in)
+{
+    for (int g = 0; g < 8; g++) put_bits(&high[g], r, word(in) >> 4 * g);
+}
+
+static void put_q8_0(qn_panel_q8_0 *o, int r, const qn_q8_0 *b)
+{
+    o->d[r] = b->d;
+    for (int g = 0; g < 8; g++) put_word(o->q[g], r, word((const u8 *)b->q + 4 * g) ^ 0x80808080u); /* + 128 */
+}
+
+static void put_q4_0(qn_panel_q4_0 *o, int r, const qn_q4_0 *b)
+{
+    o->d[r] = b->d;
+    put_nibbles(o->q, r, b->q);
+}
+
+static void put_q4_1(qn_panel_q4_1 *o, int r, const qn_q4_1 *b)
+{
+    o->d[r] = b->d;
+    o->m[r] = b->m;
+    put_nibbles(o->q, r, b->q);
+}
+
+static void put_q5_0(qn_panel_q5_0 *o, int r, const qn_q5_0 *b)
+{
+    o->d[r] = b->d;
+    put_nibbles(o->q, r, b->q);
+    put_fifth(o->high, r, b->high);
+}
+
+static void put_q5_1(qn_panel_q5_1 *o, int r, const qn_q5_1 *b)
+{
+    o->d[r] = b->d;
+    o->m[r] = b->m;
+    put_nibbles(o->q, r, b->q);
+    put_fifth(o->high, r, b->high);
+}
+
+static void put_kscales(const u8 packed[12], int r, u8 (*scale)[16], u8 (*min)[16])
+{
+    u8 s[8], m[8];
+    qn_kscale_get(packed, s, m);
+    for (int i = 0; i < 8; i++) {
+        scale[i][r] = s[i];
+        min[i][r] = m[i];
     }
 }
 
-static void fifth32(const u8 *high, u8 *out)
+static void put_q4_k(qn_panel_q4_k *o, int r, const qn_q4_k *b)
 {
-    for (int i = 0; i < 32; i++) out[i] = (u8)(out[i] | (high[i / 8] >> (i % 8) & 1) << 4);
+    o->d[r] = b->d;
+    o->dmin[r] = b->dmin;
+    put_kscales(b->scale, r, o->scale, o->min);
+    for (int i = 0; i < 8; i++) put_wide(o->q[i], r, b->q + i / 2 * 32, i % 2 * 4);
 }
 
-static void take_q8_0(const qn_q8_0 *b, parts *p)
+static void put_q5_k(qn_panel_q5_k *o, int r, const qn_q5_k *b)
 {
-    p->d = b->d;
-    for (int i = 0; i < 32; i++) p->q[i] = (u8)(b->q[i] + 128);
-}
-
-static void take_q4_0(const qn_q4_0 *b, parts *p)
-{
-    p->d = b->d;
-    nibbles32(b->q, p->q);
-}
-
-static void take_q4_1(const qn_q4_1 *b, parts *p)
-{
-    p->d = b->d;
-    p->m = b->m;
-    nibbles32(b->q, p->q);
-}
-
-static void take_q5_0(const qn_q5_0 *b, parts *p)
-{
-    p->d = b->d;
-    nibbles32(b->q, p->q);
-    fifth32(b->high, p->q);
-}
-
-static void take_q5_1(const qn_q5_1 *b, parts *p)
-{
-    p->d = b->d;
-    p->m = b->m;
-    nibbles32(b->q, p->q);
-    fifth32(b->high, p->q);
-}
-
-static void nibbles256(const u8 *q, u8 *out) /* each 32 bytes: 32 low nibbles, then 32 high ones */
-{
-    for (int i = 0; i < 256; i++)
-        out[i] = i / 32 % 2 ? q[i / 64 * 32 + i % 32] >> 4 : q[i / 64 * 32 + i % 32] & 15;
-}
-
-static void take_q4_k(const qn_q4_k *b, parts *p)
-{
-    p->d = b->d;
-    p->m = b->dmin;
-    qn_kscale_get(b->scale, (u8 *)p->scale, p->min);
-    nibbles256(b->q, p->q);
-}
-
-static void take_q5_k(const qn_q5_k *b, parts *p)
-{
-    p->d = b->d;
-    p->m = b->dmin;
-    qn_kscale_get(b->scale, (u8 *)p->scale, p->min);
-    nibbles256(b->q, p->q);
-    for (int i = 0; i < 256; i++) p->q[i] = (u8)(p->q[i] | (b->high[i % 32] >> (i / 32) & 1) << 4);
-}
-
-static void take_q6_k(const qn_q6_k *b, parts *p)
-{
-    p->d = b->d;
-    memcpy(p->scale, b->scale, sizeof b->scale);
-    for (int i = 0; i < 256; i++) {
-        const int run = i % 128 / 32, at = i / 128 * 64 + run % 2 * 32 + i % 32;
-        const u8 low = run < 2 ? b->low[at] & 15 : b->low[at] >> 4;
-        p->q[i] = (u8)(low | (b->high[i / 128 * 32 + i % 32] >> 2 * run & 3) << 4);
+    o->d[r] = b->d;
+    o->dmin[r] = b->dmin;
+    put_kscales(b->scale, r, o->scale, o->min);
+    for (int i = 0; i < 8; i++) {
+        put_wide(o->q[i], r, b->q + i / 2 * 32, i % 2 * 4);
+        for (int g = 0; g < 8; g++) /* the multiply gathers bit 0 of four bytes into four neighbours */
+            put_bits(&o->high[i][g], r, (word(b->high + 4 * g) >> i & 0x01010101u) * 0x01020408u >> 24);
     }
 }
 
-/* ---- putting one row into a panel block */
-
-static u8 *byte_of(u8 *groups, int row, int col)
+static void put_q6_k(qn_panel_q6_k *o, int r, const qn_q6_k *b)
 {
-    return groups + col / 4 * QN_GROUP + row * 4 + col % 4;
-}
-
-static void put_nibbles(u8 *q, int row, int col, u8 v) /* groups 2i and 2i+1 share a vector */
-{
-    u8 *at = q + col / 8 * QN_GROUP + row * 4 + col % 4;
-    *at = (u8)(*at | (v & 15) << (col / 4 % 2 * 4));
-}
-
-static void put_fifth(u64 *high, int row, int col, u8 v)
-{
-    high[col / 4] |= (u64)(v >> 4 & 1) << (row * 4 + col % 4);
-}
-
-static void put_q8_0(qn_panel_q8_0 *o, int r, const parts *p)
-{
-    o->d[r] = p->d;
-    for (int i = 0; i < 32; i++) *byte_of(o->q[0], r, i) = p->q[i];
-}
-
-static void put_q4_0(qn_panel_q4_0 *o, int r, const parts *p)
-{
-    o->d[r] = p->d;
-    for (int i = 0; i < 32; i++) put_nibbles(o->q[0], r, i, p->q[i]);
-}
-
-static void put_q4_1(qn_panel_q4_1 *o, int r, const parts *p)
-{
-    o->d[r] = p->d;
-    o->m[r] = p->m;
-    for (int i = 0; i < 32; i++) put_nibbles(o->q[0], r, i, p->q[i]);
-}
-
-static void put_q5_0(qn_panel_q5_0 *o, int r, const parts *p)
-{
-    o->d[r] = p->d;
-    for (int i = 0; i < 32; i++) {
-        put_nibbles(o->q[0], r, i, p->q[i]);
-        put_fifth(o->high, r, i, p->q[i]);
-    }
-}
-
-static void put_q5_1(qn_panel_q5_1 *o, int r, const parts *p)
-{
-    o->d[r] = p->d;
-    o->m[r] = p->m;
-    for (int i = 0; i < 32; i++) {
-        put_nibbles(o->q[0], r, i, p->q[i]);
-        put_fifth(o->high, r, i, p->q[i]);
-    }
-}
-
-static void put_q4_k(qn_panel_q4_k *o, int r, const parts *p)
-{
-    o->d[r] = p->d;
-    o->dmin[r] = p->m;
-    for (int b = 0; b < 8; b++) {
-        o->scale[b][r] = (u8)p->scale[b];
-        o->min[b][r] = p->min[b];
-        for (int i = 0; i < 32; i++) put_nibbles(o->q[b][0], r, i, p->q[32 * b + i]);
-    }
-}
-
-static void put_q5_k(qn_panel_q5_k *o, int r, const parts *p)
-{
-    o->d[r] = p->d;
-    o->dmin[r] = p->m;
-    for (int b = 0; b < 8; b++) {
-        o->scale[b][r] = (u8)p->scale[b];
-        o->min[b][r] = p->min[b];
-        for (int i = 0; i < 32; i++) {
-            put_nibbles(o->q[b][0], r, i, p->q[32 * b + i]);
-            put_fifth(o->high[b], r, i, p->q[32 * b + i]);
+    o->d[r] = b->d;
+    for (int i = 0; i < 16; i++) o->scale[i][r] = b->scale[i];
+    for (int i = 0; i < 8; i++) { /* 128 values: four runs of 32, two in the low nibbles, two in the high ones */
+        const int run = i % 4;
+        put_wide(o->q[i], r, b->low + i / 4 * 64 + run % 2 * 32, run / 2 * 4);
+        for (int half = 0; half < 2; half++) {
+            u32 v = 0;
+            for (int g = 0; g < 4; g++) v |= (word(b->high + i / 4 * 32 + half * 16 + 4 * g) >> 2 * run & 0x03030303u) << 2 * g;
+            put_word(o->high[i][half], r, v);
         }
-    }
-}
-
-static void put_q6_k(qn_panel_q6_k *o, int r, const parts *p)
-{
-    o->d[r] = p->d;
-    for (int s = 0; s < 16; s++) o->scale[s][r] = p->scale[s];
-    for (int i = 0; i < 256; i++) {
-        const int b = i / 32, col = i % 32, g = col / 4;
-        put_nibbles(o->q[b][0], r, col, p->q[i]);
-        u8 *at = &o->high[b][g / 4][r * 4 + col % 4];
-        *at = (u8)(*at | (p->q[i] >> 4) << (g % 4 * 2));
     }
 }
 
 /* ---- the types */
 
-typedef void (*take_fn)(const void *block, parts *p);
-typedef void (*put_fn)(void *panel_block, int row, const parts *p);
+/* A row of blocks into row r of a panel. */
+typedef void (*put_fn)(u8 *panel, int r, const u8 *row, int blocks);
 
-#define MAKE(name) \
-    static void take_any_##name(const void *b, parts *p) { take_##name(b, p); } \
-    static void put_any_##name(void *o, int r, const parts *p) { put_##name(o, r, p); }
-MAKE(q8_0)
-MAKE(q4_0) MAKE(q4_1) MAKE(q5_0) MAKE(q5_1) MAKE(q4_k) MAKE(q5_k) MAKE(q6_k)
-#undef MAKE
+#define PUT(name) \
+    static void put_row_##name(u8 *panel, int r, const u8 *row, int blocks) \
+    { \
+        for (int i = 0; i < blocks; i++) \
+            put_##name((qn_panel_##name *)(void *)panel + i, r, (const qn_##name *)(const void *)row + i); \
+    }
+PUT(q8_0) PUT(q4_0) PUT(q4_1) PUT(q5_0) PUT(q5_1) PUT(q4_k) PUT(q5_k) PUT(q6_k)
+#undef PUT
 
-    typedef struct form {
-    take_fn take;
+typedef struct form {
     put_fn put;
     size_t bytes;
 } form;
 
 static const form forms[N_DTYPES] = {
-#define FORM(name) [DT_##name] = { take_any_##name, put_any_##name, sizeof(qn_panel_##name) }
+#define FORM(name) [DT_##name] = { put_row_##name, sizeof(qn_panel_##name) }
     FORM(q8_0), FORM(q4_0), FORM(q4_1), FORM(q5_0), FORM(q5_1), FORM(q4_k), FORM(q5_k), FORM(q6_k),
 #undef FORM
 };
 
 qn_panel_kind qn_panel_of(qn_dtype type)
 {
-    return forms[type].take                    ? PANEL_int8
+    return forms[type].put                     ? PANEL_int8
            : type == DT_f16 || type == DT_bf16 ? PANEL_bf16
                                                : PANEL_none;
 }
@@ -236,31 +168,48 @@ size_t qn_panel_bytes(qn_dtype type, int rows, int cols)
     }
 }
 
+/* A few blocks of all rows at a time: what is written stays in L1 until all 16 rows are in it. */
 static void pack_int8(qn_dtype type, const u8 *w, int rows, int cols, int panel, u8 *out)
 {
     const form *f = &forms[type];
-    const int blocks = cols / qn_dtypes[type].block;
+    const int blocks = cols / qn_dtypes[type].block, step = f->bytes > 1024 ? 2 : 16;
     const size_t block_bytes = qn_dtypes[type].block_bytes;
-    memset(out, 0, (size_t)blocks * f->bytes);
-    for (int r = 0; r < QN_PANEL && panel * QN_PANEL + r < rows; r++) {
-        const u8 *row = w + (size_t)(panel * QN_PANEL + r) * (size_t)blocks * block_bytes;
-        parts p;
-        for (int b = 0; b < blocks; b++) {
-            f->take(row + (size_t)b * block_bytes, &p);
-            f->put(out + (size_t)b * f->bytes, r, &p);
+    const int n = qn_mini(QN_PANEL, rows - panel * QN_PANEL);
+    if (n < QN_PANEL) memset(out, 0, (size_t)blocks * f->bytes);
+    for (int b = 0; b < blocks; b += step)
+        for (int r = 0; r < n; r++) {
+            const size_t at = (size_t)(panel * QN_PANEL + r) * (size_t)blocks + (size_t)b;
+            f->put(out + (size_t)b * f->bytes, r, w + at * block_bytes, qn_mini(step, blocks - b));
         }
-    }
 }
 
-static void pack_bf16(qn_dtype type, const u16 *w, int rows, int cols, int panel,
-                      qn_panel_bf16 *out)
+#define RUN 32 /* columns of a row that are turned into bf16 at a time */
+
+/* f16 to bf16. Numbers that are normal in f16, which is nearly all: three bits fewer and another bias, in 16-bit arithmetic.
+ * A run with zeros, denormals, infinities or NaN goes the long way. */
+static void narrow_run(const u16 *in, u16 *out)
 {
-    memset(out, 0, (size_t)(cols / 2) * sizeof *out);
-    for (int r = 0; r < QN_PANEL && panel * QN_PANEL + r < rows; r++) {
-        const u16 *row = w + (size_t)(panel * QN_PANEL + r) * (size_t)cols;
-        for (int i = 0; i < cols; i++)
-            out[i / 2].w[r][i % 2] = type == DT_bf16 ? row[i] : qn_f32_bf16(qn_f16_f32(row[i]));
+    u16 odd = 0;
+    for (int i = 0; i < RUN; i++) {
+        const u16 mag = in[i] & 0x7FFF;
+        odd |= (u16)((u16)(mag - 0x0400) >= 0x7800);
+        out[i] = (u16)(((u16)(mag + 3 + (mag >> 3 & 1)) >> 3) + (112 << 7) + (in[i] & 0x8000));
     }
+    for (int i = 0; odd && i < RUN; i++) out[i] = qn_f32_bf16(qn_f16_f32(in[i]));
+}
+
+static void pack_bf16(qn_dtype type, const u16 *w, int rows, int cols, int panel, qn_panel_bf16 *out)
+{
+    u16 part[RUN];
+    const int n = qn_mini(QN_PANEL, rows - panel * QN_PANEL);
+    if (n < QN_PANEL) memset(out, 0, (size_t)(cols / 2) * sizeof *out);
+    for (int c = 0; c < cols; c += RUN)
+        for (int r = 0; r < n; r++) {
+            const u16 *row = w + (size_t)(panel * QN_PANEL + r) * (size_t)cols + (size_t)c;
+            if (type == DT_bf16) memcpy(part, row, sizeof part);
+            else narrow_run(row, part);
+            for (int i = 0; i < RUN / 2; i++) memcpy(out[c / 2 + i].w[r], part + 2 * i, 4);
+        }
 }
 
 void qn_panel_pack(qn_dtype type, const void *w, int rows, int cols, int first, int last, u8 *out)
