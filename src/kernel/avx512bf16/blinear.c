@@ -1,7 +1,8 @@
 /* avx512bf16/blinear.c - bf16 times panels with vdpbf16ps: 16 output rows to a register, pairs of
  * activations broadcast from memory. An output is one chain of dot products over the columns from
  * first to last, for every number of rows: the law of rows. A tile is R rows of x by P panels: with
- * one row, four panels side by side hide the latency of the chain. */
+ * one row, four panels side by side hide the latency of the chain; with four rows and four panels
+ * 8 loads feed 16 dot products. */
 #include <immintrin.h>
 
 #include "kernel/op.h"
@@ -38,7 +39,7 @@ INLINE void tile(const task *t, const int R, const int P)
     const size_t pairs = (size_t)a->cols / 2;
     const qn_panel_bf16 *w = (const qn_panel_bf16 *)(const void *)a->panels +
                              (size_t)t->panel * pairs;
-    __m512 acc[12];
+    __m512 acc[16];
     UNROLL
     for (int i = 0; i < R * P; i++) acc[i] = _mm512_setzero_ps();
     for (size_t k = 0; k < pairs; k++) {
@@ -64,7 +65,8 @@ static void block(const qn_blinear *a, int row, int n, int begin, int end)
     for (t.panel = begin; t.panel < end;) {
         const int wide = end - t.panel >= 4 ? 4 : 1;
         int r = 0;
-        for (; wide == 4 && r + 3 <= n; r += 3) t.row = row + r, tile(&t, 3, 4);
+        for (; wide == 4 && r + 4 <= n; r += 4) t.row = row + r, tile(&t, 4, 4);
+        for (; wide == 4 && r + 2 <= n; r += 2) t.row = row + r, tile(&t, 2, 4);
         for (; wide == 4 && r < n; r++) t.row = row + r, tile(&t, 1, 4);
         for (; r + 12 <= n; r += 12) t.row = row + r, tile(&t, 12, 1);
         for (; r + 4 <= n; r += 4) t.row = row + r, tile(&t, 4, 1);
