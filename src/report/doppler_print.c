@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/table.h"
 #include "report/import.h"
 #include "report/report.h"
@@ -303,7 +304,7 @@ bool qn_format_doppler(const qn_run *const *runs, size_t n, const qn_report_opti
     bool ok = true;
     for (size_t i = 0; ok && i < n; i++) {
         const qn_run *r = runs[i];
-        if (!strcmp(r->source, "quern")) ok = from_trace(r, o, out, e);
+        if (!strcmp(r->source, "quern") && qn_is_file(r->path)) ok = from_trace(r, o, out, e);
         else ok = put_phase(r, PHASE_prefill, out, e) && put_phase(r, PHASE_decode, out, e);
         for (size_t k = 0; ok && k < r->requests.n; k++) put_request(r, &r->requests.p[k], out);
     }

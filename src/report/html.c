@@ -378,6 +378,7 @@ static bool put_run(qn_buf *b, const qn_run *r, size_t i, size_t n, const qn_ana
         put_memory(b, r);
         put_words(b, r, &a);
     }
+    b->failed = b->failed || name.failed;
     qn_buf_close(&name);
     qn_analysis_close(&a);
     return ok;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "report/metallic_parts.h"
 #include "trace/reader.h"
 
@@ -210,8 +211,9 @@ bool qn_format_metallic(const qn_run *const *runs, size_t n, const qn_report_opt
         qn_buf_puts(out, r->path);
         qn_buf_puts(out, " ===\n");
         ok = m != NULL;
-        if (ok && !strcmp(r->source, "metallic")) ok = qn_metallic_read(r->path, take, m, out, e);
-        else if (ok && !strcmp(r->source, "quern")) ok = tell_trace(r, m, e);
+        const bool again = qn_is_file(r->path); /* a pipe cannot be read twice, and a stored run's trace may be gone */
+        if (ok && again && !strcmp(r->source, "metallic")) ok = qn_metallic_read(r->path, take, m, out, e);
+        else if (ok && again && !strcmp(r->source, "quern")) ok = tell_trace(r, m, e);
         else if (ok) ok = qn_teller_run(r, take, m, e);
         if (ok) qn_metallic_print(m, o, out);
         qn_metallic_close(m);

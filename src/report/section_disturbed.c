@@ -13,7 +13,7 @@ void qn_section_disturbed(const qn_analysis *a, const qn_report_options *o, qn_d
 {
     const qn_run *r = a->run;
     const bool people = o->format == FORMAT_text || o->format == FORMAT_markdown;
-    const size_t top = people ? (o->top > 0 ? (size_t)o->top : TOP) : a->disturbed.n;
+    const size_t top = !people || o->top < 0 ? a->disturbed.n : o->top > 0 ? (size_t)o->top : TOP;
     if (!a->disturbed.n) return;
     qn_doc_number(d, "disturbed", (double)a->disturbed.n);
     qn_doc_number(d, "extra_ns", a->disturbed_ns);

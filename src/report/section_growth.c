@@ -28,7 +28,7 @@ void qn_section_growth(const qn_analysis *a, const qn_report_options *o, qn_doc 
 {
     size_t flat = 0, shown = 0;
     const bool people = o->format == FORMAT_text || o->format == FORMAT_markdown;
-    const size_t top = people ? (o->top > 0 ? (size_t)o->top : TOP) : a->growth.n;
+    const size_t top = !people || o->top < 0 ? a->growth.n : o->top > 0 ? (size_t)o->top : TOP;
     if (!a->growth.n) return;
     const qn_growth *all = &a->growth.p[0];
     qn_doc_line(d, "decode, positions %.0f to %.0f", all->x_lo, all->x_hi);

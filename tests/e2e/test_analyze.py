@@ -305,3 +305,11 @@ def test_metallic_by_other_rules():
     row = f"  metallic::kernels::rmsnorm::RMSNormOp: count={len(us)} | total={sum(us) / 1000:.2f}ms | avg={sum(us) / len(us) / 1000:.3f}ms " \
           f"| min={us[0] / 1000:.3f}ms | max={us[-1] / 1000:.3f}ms | p95_ms={p95 / 1000:.3f}ms, p99_ms={p99 / 1000:.3f}ms\n"
     assert row in report(os.path.join(LOGS, "metallic.jsonl"), "--format", "metallic")
+
+
+@pytest.mark.parametrize("form", ["text", "json", "metallic", "doppler", "mlc"])
+def test_a_pipe(form):
+    """From standard input, which cannot be read twice."""
+    with open(SAMPLE, "rb") as f:
+        text = report("-", "--format", form, stdin=f.read())
+    assert "qlinear" in text or "matmul:lm_head" in text
