@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "probe/compare.h"
 
+#define REF_FLOPS 1e8   /* a reference does some 1e8 a second: no winner, and a minute of waiting */
 #define CHECK_FLOPS 4e7 /* double precision does some 3e8 a second, and a check runs a kernel seven times */
 
 /* ---- who */
@@ -22,6 +23,7 @@ static const char *misses(const qn_kernel *k, const qn_shape *s, const qn_contes
     if (k->type != (int)DT_any && k->type != type) return "another type";
     if (k->isa > qn_cpu_isa()) return "this machine lacks the instructions";
     if (o->isa && (int)k->isa != o->isa && k->isa != ISA_ref) return "not the level asked for";
+    if (k->isa == ISA_ref && (double)qn_ops[s->op].cost(&s->args, s->depth).flops > REF_FLOPS) return "too slow for this size";
     return k->needs ? k->needs(&s->args) : NULL;
 }
 

@@ -1,0 +1,196 @@
+/* matmul.h - plain matrix products by two routes. `pack`: tiles of gemm.h over chunks of k, both sides brought into its order as
+ * they come by: 96 rows of a and 4 panels of b at a time, so that packing is a hundredth of the work. `few`: at most 8 rows, b
+ * streams past once as it lies; packing it would cost as much as the product. */
+#ifndef QN_GENERIC_MATMUL_H
+#define QN_GENERIC_MATMUL_H
+
+#include "kernel/generic/gemm.h"
+#include "kernel/op.h"
+
+#define MM_ROWS 96
+#define MM_CHUNK 128
+#define MM_FEW 8
+#define MM_OUTLINE static __attribute__((noinline))
+
+/* Elements of a and b as floats, wherever they lie. */
+typedef float (*mm_one)(const void *p, size_t i);
+INLINE float mm_f32(const void *p, size_t i) { return ((const float *)p)[i]; }
+INLINE float mm_f16(const void *p, size_t i) { return qn_f16_f32(((const u16 *)p)[i]); }
+INLINE float mm_bf16(const void *p, size_t i) { return qn_bf16_f32(((const u16 *)p)[i]); }
+
+typedef struct mm {
+    const qn_matmul *m;
+    const u8 *a, *b;        /* of this batch */
+    float *y;
+    size_t size;            /* of an element */
+} mm;
+
+INLINE mm mm_batch(const qn_matmul *m, size_t i, size_t size)
+{
+    const size_t n = (size_t)m->n, cols = (size_t)m->cols, k = (size_t)m->k;
+    return (mm){ m, (const u8 *)m->a + i * n * k * size, (const u8 *)m->b + i * k * cols * size, m->y + i * n * cols, size };
+}
+
+/* What y holds before the sums, in columns begin .. end. */
+static void mm_scale_y(const mm *t, int begin, int end)
+{
+    for (int i = 0; t->m->beta != 0 && t->m->beta != 1 && i < t->m->n; i++)
+        for (int j = begin; j < end; j++) t->y[(size_t)i * (size_t)t->m->cols + (size_t)j] *= t->m->beta;
+}
+
+/* ---- pack */
+
+MM_OUTLINE void mm_tile_many(const gemm *t) { gemm_tile(t, gemm_f32, GEMM_R, GEMM_P); }
+MM_OUTLINE void mm_tile_one(const gemm *t) { gemm_tile(t, gemm_f32, 1, GEMM_P); }
+
+INLINE void mm_pack_a(const mm *t, const gemm_at at, const mm_one one, int row, int n, int p, int k, float *out)
+{
+    const float alpha = t->m->alpha;
+    for (int i = 0; i < n; i++) {
+        const size_t r = (size_t)(row + i), from = r * (size_t)t->m->k + (size_t)p;
+        float *to = out + (size_t)i * MM_CHUNK;
+        int c = 0;
+        if (t->m->ta)
+            for (; c < k; c++) to[c] = alpha * one(t->a, (size_t)(p + c) * (size_t)t->m->n + r);
+        for (; c + LANES <= k; c += LANES) store(to + c, at(t->a, from + (size_t)c) * splat(alpha));
+        for (; c < k; c++) to[c] = alpha * one(t->a, from + (size_t)c);
+    }
+}
+
+/* Columns j .. j+15 of b, rows p .. p+k: [k][16], zeros where the matrix ends. */
+INLINE void mm_pack_b(const mm *t, const gemm_at at, const mm_one one, int j, int p, int k, float *out)
+{
+    const size_t cols = (size_t)t->m->cols, depth = (size_t)t->m->k;
+    const int left = qn_mini(QN_PANEL, t->m->cols - j);
+    if (!t->m->tb && left == QN_PANEL) {
+        for (int c = 0; c < k; c++)
+            UNROLL for (int v = 0; v < NV; v++)
+                store(out + c * QN_PANEL + v * LANES, at(t->b, (size_t)(p + c) * cols + (size_t)(j + v * LANES)));
+        return;
+    }
+    if (left < QN_PANEL) memset(out, 0, (size_t)k * QN_PANEL * sizeof *out);
+    for (int i = 0; i < left; i++) {
+        const size_t at_b = t->m->tb ? (size_t)(j + i) * depth + (size_t)p : (size_t)p * cols + (size_t)(j + i);
+        const size_t step = t->m->tb ? 1 : cols;
+        for (int c = 0; c < k; c++) out[c * QN_PANEL + i] = one(t->b, at_b + (size_t)c * step);
+    }
+}
+
+INLINE void mm_pack(const qn_matmul *m, qn_lane lane, const gemm_at at, const mm_one one, size_t size)
+{
+    _Alignas(64) float a[MM_ROWS * MM_CHUNK], b[GEMM_P][MM_CHUNK * QN_PANEL] = { { 0 } };
+    const int n_panels = (m->cols + QN_PANEL - 1) / QN_PANEL, begin = lane_begin(n_panels, lane), end = lane_end(n_panels, lane);
+    for (size_t batch = 0; batch < (size_t)m->batch; batch++) {
+        const mm t = mm_batch(m, batch, size);
+        mm_scale_y(&t, begin * QN_PANEL, qn_mini(end * QN_PANEL, m->cols));
+        for (int row = 0; row < m->n; row += MM_ROWS) {
+            for (int p = 0; p < m->k; p += MM_CHUNK) {
+                const int n = qn_mini(MM_ROWS, m->n - row), k = qn_mini(MM_CHUNK, m->k - p);
+                mm_pack_a(&t, at, one, row, n, p, k, a);
+                for (int i = begin; i < end; i += GEMM_P) {
+                    const int panels = qn_mini(GEMM_P, end - i), j = i * QN_PANEL;
+                    for (int q = 0; q < panels; q++) mm_pack_b(&t, at, one, j + q * QN_PANEL, p, k, b[q]);
+                    /* panels behind a lane's last one are another lane's: their sums are not written */
+                    gemm g = { .x = a, .x_stride = MM_CHUNK, .w = b, .w_stride = MM_CHUNK * QN_PANEL, .k = k,
+                               .y = t.y + (size_t)row * (size_t)m->cols + (size_t)j, .y_stride = (size_t)m->cols,
+                               .left = qn_mini(m->cols - j, panels * QN_PANEL), .begin = p == 0 && m->beta == 0,
+                               .bias = m->bias && p + k == m->k ? m->bias + j : NULL };
+                    int r = 0;
+                    for (; r + GEMM_R <= n; r += GEMM_R, g.x += GEMM_R * MM_CHUNK, g.y += GEMM_R * g.y_stride) mm_tile_many(&g);
+                    for (; r < n; r++, g.x += MM_CHUNK, g.y += g.y_stride) mm_tile_one(&g);
+                }
+            }
+        }
+    }
+}
+
+/* ---- few rows */
+
+INLINE void mm_finish(const mm *t, size_t i, int j, float sum)
+{
+    float *y = t->y + i * (size_t)t->m->cols + (size_t)j;
+    const float was = t->m->beta != 0 ? t->m->beta * *y : 0;
+    *y = t->m->alpha * sum + was + (t->m->bias ? t->m->bias[j] : 0);
+}
+
+/* Dots of one row of a with `across` rows of b, all contiguous. */
+INLINE void mm_dots(const mm *t, const gemm_at at, const mm_one one, size_t i, int j, const int across)
+{
+    const size_t k = (size_t)t->m->k;
+    vf acc[4][2];
+    float sums[4];
+    size_t c = 0;
+    UNROLL for (int q = 0; q < across; q++) acc[q][0] = acc[q][1] = splat(0);
+    for (; c + 2 * LANES <= k; c += 2 * LANES) {
+        const vf x0 = at(t->a, i * k + c), x1 = at(t->a, i * k + c + LANES);
+        UNROLL for (int q = 0; q < across; q++) {
+            const size_t from = (size_t)(j + q) * k + c;
+            acc[q][0] = vfma(x0, at(t->b, from), acc[q][0]);
+            acc[q][1] = vfma(x1, at(t->b, from + LANES), acc[q][1]);
+        }
+    }
+    UNROLL for (int q = 0; q < across; q++) sums[q] = sum(acc[q][0] + acc[q][1]);
+    for (; c < k; c++)
+        UNROLL for (int q = 0; q < across; q++) sums[q] += one(t->a, i * k + c) * one(t->b, (size_t)(j + q) * k + c);
+    UNROLL for (int q = 0; q < across; q++) mm_finish(t, i, j + q, sums[q]);
+}
+
+/* One row of a times `across` vectors of neighbouring columns: b is read row by row. */
+INLINE void mm_columns(const mm *t, const gemm_at at, const mm_one one, size_t i, int j, const int across)
+{
+    const size_t k = (size_t)t->m->k, cols = (size_t)t->m->cols;
+    vf acc[4];
+    UNROLL for (int q = 0; q < across; q++) acc[q] = splat(0);
+    for (size_t c = 0; c < k; c++) {
+        const vf x = splat(one(t->a, i * k + c));
+        UNROLL for (int q = 0; q < across; q++) acc[q] = vfma(x, at(t->b, c * cols + (size_t)(j + q * LANES)), acc[q]);
+    }
+    UNROLL for (int q = 0; q < across; q++)
+        for (int v = 0; v < LANES; v++) mm_finish(t, i, j + q * LANES + v, acc[q][v]);
+}
+
+INLINE void mm_column(const mm *t, const mm_one one, size_t i, int j)
+{
+    const size_t k = (size_t)t->m->k, cols = (size_t)t->m->cols;
+    float s = 0;
+    for (size_t c = 0; c < k; c++) s += one(t->a, i * k + c) * one(t->b, t->m->tb ? (size_t)j * k + c : c * cols + (size_t)j);
+    mm_finish(t, i, j, s);
+}
+
+INLINE void mm_few(const qn_matmul *m, qn_lane lane, const gemm_at at, const mm_one one, size_t size)
+{
+    const int blocks = (m->cols + 4 * LANES - 1) / (4 * LANES); /* of columns; the same for any number of lanes */
+    const int first = lane_begin(blocks, lane) * 4 * LANES, last = qn_mini(lane_end(blocks, lane) * 4 * LANES, m->cols);
+    for (size_t batch = 0; batch < (size_t)m->batch; batch++) {
+        const mm t = mm_batch(m, batch, size);
+        for (int j = first; j < last;) {
+            const int across = m->tb ? (last - j >= 4 ? 4 : 1)
+                                     : last - j >= 4 * LANES ? 4 * LANES : last - j >= LANES ? LANES : 1;
+            for (size_t i = 0; i < (size_t)m->n; i++) {
+                if (m->tb && across == 4) mm_dots(&t, at, one, i, j, 4);
+                else if (m->tb) mm_dots(&t, at, one, i, j, 1);
+                else if (across == 4 * LANES) mm_columns(&t, at, one, i, j, 4);
+                else if (across == LANES) mm_columns(&t, at, one, i, j, 1);
+                else mm_column(&t, one, i, j);
+            }
+            j += across;
+        }
+    }
+}
+
+static const char *mm_few_needs(const qn_args *a)
+{
+    return a->matmul.n > MM_FEW ? "more than 8 rows" : a->matmul.ta ? "a is transposed" : NULL;
+}
+
+/* A file makes all kernels of its level with MATMULS(level). */
+#define MATMUL(type, isa, bytes) \
+    void qn_matmul_##type##_##isa##_pack(const void *args, qn_lane lane); \
+    void qn_matmul_##type##_##isa##_pack(const void *args, qn_lane lane) { mm_pack(args, lane, gemm_##type, mm_##type, bytes); } \
+    void qn_matmul_##type##_##isa##_few(const void *args, qn_lane lane); \
+    void qn_matmul_##type##_##isa##_few(const void *args, qn_lane lane) { mm_few(args, lane, gemm_##type, mm_##type, bytes); } \
+    const char *qn_matmul_##type##_##isa##_few_needs(const qn_args *a); \
+    const char *qn_matmul_##type##_##isa##_few_needs(const qn_args *a) { return mm_few_needs(a); }
+#define MATMULS(isa) MATMUL(f32, isa, 4) MATMUL(f16, isa, 2) MATMUL(bf16, isa, 2)
+
+#endif
