@@ -1,5 +1,5 @@
-/* cmd_export.c - `quern export`: a trace, or another program's log, as a file for other tools. The formats are report/export*.c's;
- * here are the options and the file, which is written whole or not at all. */
+/* cmd_export.c - `quern export`: a trace, or another program's log, as a file for other tools. The formats are those of
+ * report/export*.c; here are the options and the file, which is written whole or not at all. */
 #include <string.h>
 
 #include "base/file.h"

@@ -12,6 +12,9 @@ bool qn_stands_out(double y, double *around, size_t n)
 {
     qn_stats s;
     if (n < 5) return false;
+    double least = around[0];
+    for (size_t i = 1; i < n; i++) least = fmin(least, around[i]);
+    if (y <= 1.25 * least) return false; /* nearly always: no need to sort */
     qn_stats_of(around, n, &s);
     const double median = s.p50;
     for (size_t i = 0; i < n; i++) around[i] = fabs(around[i] - median);

@@ -47,6 +47,10 @@ static void put_text(qn_buf *b, const char *key, const char *value)
     qn_buf_json(b, value, strlen(value));
 }
 
+static void begin_args(qn_export *x, const char *key, i64 value) { qn_buf_printf(&x->out, ",\"args\":{\"%s\":%" PRId64, key, value); }
+
+static void put_int(qn_export *x, const char *key, i64 value) { qn_buf_printf(&x->out, ",\"%s\":%" PRId64, key, value); }
+
 static bool end(qn_export *x, const char *tail, qn_err *e)
 {
     qn_buf_puts(&x->out, tail);
@@ -75,7 +79,8 @@ static bool begin_file(qn_export *x, qn_err *e)
     put_text(b, "cpu", r->cpu);
     qn_buf_puts(b, "},\"traceEvents\":[");
     return name_track(x, "process_name", RUN, 0, *r->model ? r->model : r->source, e)
-        && name_track(x, "process_name", REQUESTS, 0, "requests", e) && name_track(x, "thread_name", RUN, STEPS, "passes and steps", e)
+        && name_track(x, "process_name", REQUESTS, 0, "requests", e)
+        && name_track(x, "thread_name", RUN, STEPS, "passes and steps", e)
         && name_track(x, "thread_name", RUN, AROUND, "load, tokenize, sample", e)
         && name_track(x, "thread_name", RUN, TOKENS, "tokens", e);
 }
@@ -87,8 +92,12 @@ static bool put_step(qn_export *x, const qn_plan_names *names, const qn_event *e
     const qn_ev_step *s = &ev->step;
     const qn_plan_step *p = qn_plan_names_get(names, s->step);
     begin_span(x, RUN, STEPS, *p->role ? str(p->role) : *p->op ? str(p->op) : str("step"), "step", ev->t, s->ns);
-    qn_buf_printf(&x->out, ",\"args\":{\"step\":%" PRId64 ",\"layer\":%d,\"rows\":%" PRId64 ",\"pos\":%" PRId64 ",\"bytes\":%" PRId64
-                  ",\"flops\":%" PRId64, s->step, p->layer, s->rows, s->pos, s->bytes, s->flops);
+    begin_args(x, "step", s->step);
+    put_int(x, "layer", p->layer);
+    put_int(x, "rows", s->rows);
+    put_int(x, "pos", s->pos);
+    put_int(x, "bytes", s->bytes);
+    put_int(x, "flops", s->flops);
     put_text(&x->out, "op", p->op);
     put_text(&x->out, "kernel", qn_plan_kernel(p, s->rows));
     if (s->ns > 0) qn_buf_printf(&x->out, ",\"GB/s\":%.3f", (double)s->bytes / (double)s->ns);
@@ -109,8 +118,10 @@ static bool put_pass(qn_export *x, const qn_event *ev, qn_err *e)
 {
     const qn_ev_pass *p = &ev->pass;
     begin_span(x, RUN, STEPS, p->phase, "pass", ev->t, p->ns);
-    qn_buf_printf(&x->out, ",\"args\":{\"pass\":%" PRId64 ",\"rows\":%" PRId64 ",\"seqs\":%" PRId64 ",\"pos\":%" PRId64, p->pass, p->rows,
-                  p->seqs, p->pos);
+    begin_args(x, "pass", p->pass);
+    put_int(x, "rows", p->rows);
+    put_int(x, "seqs", p->seqs);
+    put_int(x, "pos", p->pos);
     return end(x, "}}", e) && (!p->ns || put_number(x, ev->t, "speed", "tok/s", 1e9 * (double)p->rows / (double)p->ns, e));
 }
 
@@ -124,8 +135,10 @@ static bool put_plain(qn_export *x, i64 tid, qn_str name, const char *cat, i64 t
 static bool put_token(qn_export *x, i64 t, i64 ns, i64 request, i64 index, i64 id, i64 pos, qn_err *e)
 {
     begin_span(x, RUN, TOKENS, str("token"), "token", t - ns > 0 ? t - ns : 0, t - ns > 0 ? ns : t);
-    qn_buf_printf(&x->out, ",\"args\":{\"request\":%" PRId64 ",\"index\":%" PRId64 ",\"id\":%" PRId64 ",\"pos\":%" PRId64, request, index,
-                  id, pos);
+    begin_args(x, "request", request);
+    put_int(x, "index", index);
+    put_int(x, "id", id);
+    put_int(x, "pos", pos);
     return end(x, "}}", e);
 }
 
@@ -133,14 +146,18 @@ static bool put_request(qn_export *x, i64 t_end, const qn_ev_done *d, qn_err *e)
 {
     const i64 lane = d->request % LANES, t = t_end > d->ns ? t_end - d->ns : 0;
     begin_span(x, REQUESTS, lane, str("request"), "request", t, t_end - t);
-    qn_buf_printf(&x->out, ",\"args\":{\"request\":%" PRId64 ",\"prompt\":%" PRId64 ",\"cached\":%" PRId64 ",\"tokens\":%" PRId64
-                  ",\"first_ns\":%" PRId64 ",\"stop\":", d->request, d->prompt, d->cached, d->tokens, d->first_ns);
+    begin_args(x, "request", d->request);
+    put_int(x, "prompt", d->prompt);
+    put_int(x, "cached", d->cached);
+    put_int(x, "tokens", d->tokens);
+    put_int(x, "first_ns", d->first_ns);
+    qn_buf_puts(&x->out, ",\"stop\":");
     qn_buf_json(&x->out, d->stop.p ? d->stop.p : "", d->stop.n);
     if (!end(x, "}}", e)) return false;
     const i64 prompt = d->prompt_ns < t_end - t ? d->prompt_ns : t_end - t, rest = t_end - t - prompt;
-    begin_span(x, REQUESTS, lane, str("prompt"), "request", t, prompt);
+    begin_span(x, REQUESTS, lane, str("its prompt"), "request", t, prompt);
     if (!end(x, "}", e)) return false;
-    begin_span(x, REQUESTS, lane, str("tokens"), "request", t_end - (d->decode_ns < rest ? d->decode_ns : rest),
+    begin_span(x, REQUESTS, lane, str("its tokens"), "request", t_end - (d->decode_ns < rest ? d->decode_ns : rest),
                d->decode_ns < rest ? d->decode_ns : rest);
     return end(x, "}", e);
 }
@@ -162,7 +179,8 @@ static bool put_event(qn_export *x, const qn_plan_names *names, const qn_event *
     case QN_EV_tokenize: return put_plain(x, AROUND, str("tokenize"), "tokenize", ev->t, ev->tokenize.ns, e);
     case QN_EV_load: {
         char name[80];
-        const int n = snprintf(name, sizeof name, "load: %.*s", (int)qn_minz(ev->load.phase.n, 60), ev->load.phase.p ? ev->load.phase.p : "");
+        const qn_str phase = ev->load.phase;
+        const int n = snprintf(name, sizeof name, "load: %.*s", (int)qn_minz(phase.n, 60), phase.p ? phase.p : "");
         return put_plain(x, AROUND, (qn_str){ name, (size_t)n }, "load", ev->t, ev->load.ns, e);
     }
     case QN_EV_token:
@@ -195,7 +213,7 @@ static bool put_launch(qn_export *x, const qn_series *s, i64 t, u64 ns, qn_err *
 {
     const char *name = *s->kernel ? s->kernel : *s->op ? s->op : "launch";
     begin_span(x, RUN, STEPS, str(name), "step", t, (i64)ns);
-    qn_buf_printf(&x->out, ",\"args\":{\"layer\":%d", s->layer);
+    begin_args(x, "layer", s->layer);
     put_text(&x->out, "op", s->op);
     put_text(&x->out, "role", s->role);
     return end(x, "}}", e);
@@ -233,8 +251,10 @@ static bool write_run(qn_export *x, qn_err *e)
         const qn_run_pass *p = &r->passes.p[i];
         i64 at = p->t;
         begin_span(x, RUN, STEPS, str(qn_phase_names[p->phase]), "pass", p->t, (i64)p->ns);
-        qn_buf_printf(&x->out, ",\"args\":{\"pass\":%" PRId64 ",\"rows\":%d,\"pos\":%" PRId64 ",\"disturbed\":%s", p->number, p->rows, p->pos,
-                      p->disturbed ? "true" : "false");
+        begin_args(x, "pass", p->number);
+        put_int(x, "rows", p->rows);
+        put_int(x, "pos", p->pos);
+        put_int(x, "disturbed", p->disturbed);
         if (!end(x, "}}", e) || (each && !lay_out(x, p->phase, seen[p->phase]++, false, &at, e))) return false;
     }
     for (size_t i = 0; i < r->spans.n; i++)

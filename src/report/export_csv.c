@@ -13,7 +13,8 @@ static const char *const columns[] = { "ns",    "phase", "pass",  "step",   "row
                                        "bytes", "flops", "tokens", "prompt", "stop", "name", "rep" };
 enum { COLUMNS = QN_COUNT(columns) };
 
-static const qn_ev_kind kinds[] = { QN_EV_load, QN_EV_tokenize, QN_EV_pass, QN_EV_step, QN_EV_sample, QN_EV_token, QN_EV_done, QN_EV_test };
+static const qn_ev_kind kinds[] = { QN_EV_load, QN_EV_tokenize, QN_EV_pass, QN_EV_step, QN_EV_sample, QN_EV_token,
+                                    QN_EV_done, QN_EV_test };
 
 typedef const qn_ev_field *field_map[N_EV_KINDS][COLUMNS]; /* NULL: the event has no such thing */
 

@@ -86,7 +86,7 @@ static u32 track_of(chrome *c, yyjson_val *ev, qn_err *e)
 static void mark_phase(kind *k)
 {
     static const struct { const char *word; qn_phase phase; } words[] = {
-        { "prefill", PHASE_prefill }, { "prompt", PHASE_prefill }, { "decode", PHASE_decode }, { "generat", PHASE_decode },
+        { "prefill", PHASE_prefill }, { "decode", PHASE_decode }, { "generat", PHASE_decode },
         { "tokenize", PHASE_tokenize }, { "sample", PHASE_sample }, { "sampling", PHASE_sample }, { "load", PHASE_load },
         { "model_loading", PHASE_load }, { "session_initialization", PHASE_load },
     };
@@ -95,24 +95,27 @@ static void mark_phase(kind *k)
         if (!strncasecmp(k->kernel, words[i].word, strlen(words[i].word))) k->phase = words[i].phase, k->marks = true;
 }
 
-/* ONNX Runtime names a node's span NODE_kernel_time, and has the operator beside it. */
+/* ONNX Runtime names a node's span NODE_kernel_time and has the operator beside it; our own export has op and kernel. */
 static u32 kind_of(chrome *c, yyjson_val *ev, qn_err *e)
 {
-    const qn_str name = text_of(ev, "name"), cat = text_of(ev, "cat"), op = text_of(yyjson_obj_get(ev, "args"), "op_name");
+    const qn_str name = text_of(ev, "name"), cat = text_of(ev, "cat");
+    yyjson_val *args = yyjson_obj_get(ev, "args");
+    const qn_str kernel = text_of(args, "kernel"), op = kernel.n ? text_of(args, "op") : text_of(args, "op_name");
     char key[512];
     bool made;
     const size_t tail = name.n > 12 && !memcmp(name.p + name.n - 12, "_kernel_time", 12) ? 12 : 0;
-    const int n = snprintf(key, sizeof key, "%.*s\n%.*s\n%.*s", (int)qn_minz(name.n, 300), name.p, (int)qn_minz(cat.n, 80), cat.p,
-                           (int)qn_minz(op.n, 80), op.p);
+    const int n = snprintf(key, sizeof key, "%.*s\n%.*s\n%.*s\n%.*s", (int)qn_minz(name.n, 200), name.p,
+                           (int)qn_minz(cat.n, 80), cat.p, (int)qn_minz(op.n, 80), op.p, (int)qn_minz(kernel.n, 100), kernel.p);
     const u32 at = number_for(c, &c->names, key, (size_t)n, &made, e);
     if (at == QN_NONE || !made) return at;
     kind *k = QN_RUN_PUSH(&c->kinds, e);
     if (!k) return QN_NONE;
     *k = (kind){ .kernel = "", .op = "", .role = "" };
-    const char *whole = qn_run_text(c->r, (qn_str){ name.p, qn_minz(name.n, 300) - (name.n <= 300 ? tail : 0) }, e);
+    const char *whole = qn_run_text(c->r, (qn_str){ name.p, qn_minz(name.n, 200) - (name.n <= 200 ? tail : 0) }, e);
     const char *group = whole ? qn_run_text(c->r, op.n ? op : cat, e) : NULL;
-    if (!group) return QN_NONE;
-    k->kernel = op.n ? group : whole;
+    const char *own = group && kernel.n ? qn_run_text(c->r, kernel, e) : group;
+    if (!own) return QN_NONE;
+    k->kernel = op.n ? own : whole;
     k->op = group;
     k->role = op.n ? whole : "";
     mark_phase(k);
