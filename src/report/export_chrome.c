@@ -47,7 +47,10 @@ static void put_text(qn_buf *b, const char *key, const char *value)
     qn_buf_json(b, value, strlen(value));
 }
 
-static void begin_args(qn_export *x, const char *key, i64 value) { qn_buf_printf(&x->out, ",\"args\":{\"%s\":%" PRId64, key, value); }
+static void begin_args(qn_export *x, const char *key, i64 value)
+{
+    qn_buf_printf(&x->out, ",\"args\":{\"%s\":%" PRId64, key, value);
+}
 
 static void put_int(qn_export *x, const char *key, i64 value) { qn_buf_printf(&x->out, ",\"%s\":%" PRId64, key, value); }
 

@@ -9,7 +9,7 @@ import subprocess
 import pytest
 from conftest import MODELS, QUERN, machine_levels, quern
 
-COMMANDS = ["run", "info", "plan", "tokenize", "template", "logits", "perplexity", "convert", "quantize", "probe", "pull", "list",
+COMMANDS = ["run", "info", "plan", "tokenize", "template", "logits", "perplexity", "convert", "quantize", "probe", "export", "pull", "list",
             "doctor"]
 
 
