@@ -1,5 +1,5 @@
 /* repack.c - which linear steps get panels, and the packing itself: once, at load, on all lanes,
- * into memory of huge pages, giving back the mapped pages of each matrix as soon as it is packed,
+ * into memory of huge pages, giving back the mapped pages of each piece as soon as it is packed,
  * so that memory does not hold both. */
 #include "model/repack.h"
 
@@ -44,13 +44,19 @@ typedef struct packing {
     u8 *out;
 } packing;
 
-static void pack_share(const void *args, qn_lane lane)
+#define PIECE ((size_t)4 << 20) /* packed at a time: memory holds so much of the file's pages for each lane */
+
+static size_t row_bytes(const qn_linear *a) { return qn_dtype_bytes(a->type, (size_t)a->cols); }
+
+static void pack_piece(const void *args, qn_lane lane)
 {
     const packing *p = args;
-    const int n = (p->a->rows + QN_PANEL - 1) / QN_PANEL;
-    const int first = lane_begin(n, lane), last = lane_end(n, lane);
-    if (p->op == OP_plinear) qn_fpanel_pack(p->a->type, p->a->w, p->a->rows, p->a->cols, first, last, p->out);
-    else qn_panel_pack(p->a->type, p->a->w, p->a->rows, p->a->cols, first, last, p->out);
+    const qn_linear *a = p->a;
+    const int n = (a->rows + QN_PANEL - 1) / QN_PANEL, first = lane_begin(n, lane), last = lane_end(n, lane);
+    const int row = first * QN_PANEL, end = qn_mini(last * QN_PANEL, a->rows);
+    if (p->op == OP_plinear) qn_fpanel_pack(a->type, a->w, a->rows, a->cols, first, last, p->out);
+    else qn_panel_pack(a->type, a->w, a->rows, a->cols, first, last, p->out);
+    if (row < end) qn_map_drop((const u8 *)a->w + (size_t)row * row_bytes(a), (size_t)(end - row) * row_bytes(a));
 }
 
 typedef struct pack_job {
@@ -61,15 +67,14 @@ typedef struct pack_job {
 static void pack_matrix(void *user)
 {
     const pack_job *j = user;
-    qn_pool_run(j->r->pool, pack_share, &j->p);
+    const size_t pieces = (size_t)j->p.a->rows * row_bytes(j->p.a) / PIECE;
+    qn_pool_share(j->r->pool, pack_piece, &j->p, qn_pool_n(j->r->pool) + (int)pieces);
 }
 
 static bool pack(const qn_repack *r, const qn_linear *a, qn_op op, u8 *out, qn_err *e)
 {
     pack_job j = { r, { a, op, out } };
-    if (!qn_guard_bus(pack_matrix, &j, r->path, e)) return false;
-    qn_map_drop(a->w, (size_t)a->rows * qn_dtype_bytes(a->type, (size_t)a->cols));
-    return true;
+    return qn_guard_bus(pack_matrix, &j, r->path, e);
 }
 
 /* ---- rewriting */

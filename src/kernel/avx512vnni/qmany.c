@@ -197,7 +197,7 @@ void qn_qmany(const qn_qlinear *a, const qn_unpacker *u, qn_lane lane)
 {
     const int pairs = (a->rows + QN_PANEL * QN_PAIR - 1) / (QN_PANEL * QN_PAIR);
     int parts = 1;
-    while (pairs * parts < 4 * lane.n && a->n / (parts + 1) >= 8 * MOST) parts++;
+    while (pairs * parts < lane.n && a->n / (parts + 1) >= 8 * MOST) parts++;
     const int rows = ((a->n + parts - 1) / parts + MOST - 1) / MOST * MOST;
     for (int i = lane_begin(pairs * parts, lane), end = lane_end(pairs * parts, lane); i < end; i++) {
         const int row = i / pairs * rows;
