@@ -316,6 +316,29 @@ static int by_cost(const void *x, const void *y)
     return (a < b) - (a > b);
 }
 
+/* When nearly all steps move the same way, a single change of the program is an unlikely cause. */
+static bool note_whole(qn_compare *c, qn_versus *v, qn_err *e)
+{
+    double all = 0, moved[N_VERDICTS] = { 0 };
+    size_t n = 0;
+    for (size_t i = 0; i < v->steps.n; i++) {
+        const qn_delta *d = &v->steps.p[i];
+        if (!d->has_interval || !d->in_a || !d->in_b) continue;
+        const double ns = d->a_ns * tokens_of(c->a, d->phase);
+        all += ns;
+        moved[d->verdict] += ns;
+        n++;
+    }
+    const bool slower = moved[VERDICT_slower] > 0.9 * all, faster = moved[VERDICT_faster] > 0.9 * all;
+    if (n < 5 || (!slower && !faster)) return true;
+    char text[160];
+    snprintf(text, sizeof text, "nearly every step became %s (%.0f %% of their time): look at the machine, its load and its "
+             "clocks, before the program", slower ? "slower" : "faster",
+             100 * moved[slower ? VERDICT_slower : VERDICT_faster] / all);
+    const char **slot = QN_RUN_PUSH(&v->notes, e);
+    return slot && (*slot = qn_arena_strndup(&c->arena, text, strlen(text), e));
+}
+
 /* ---- all of it */
 
 static bool versus(qn_compare *c, qn_versus *v, qn_err *e)
@@ -335,6 +358,7 @@ static bool versus(qn_compare *c, qn_versus *v, qn_err *e)
     qn_free(a.x);
     qn_free(b.x);
     if (v->steps.n) qsort(v->steps.p, v->steps.n, sizeof *v->steps.p, by_cost);
+    ok = ok && note_whole(c, v, e);
     for (size_t i = 0; i < v->phases.n; i++) {
         qn_delta *d = &v->phases.p[i];
         /* without samples nobody knows the noise: then it takes three times the threshold */

@@ -48,7 +48,9 @@ static void put_versus(qn_doc *d, const qn_compare *c, const qn_versus *v, size_
     if (!kept) d->failed = true;
     qn_doc_section_begin(d, "versus", kept ? kept : "");
     for (size_t i = 0; i < v->notes.n; i++) qn_doc_line(d, "%s", v->notes.p[i]);
-    qn_doc_table_begin(d, "phases", "A token of each phase (load, tokenize: the whole)", phase_columns, QN_COUNT(phase_columns));
+    const bool tokens = c->a->phase_tokens[PHASE_decode] || c->a->phase_tokens[PHASE_prefill];
+    qn_doc_table_begin(d, "phases", tokens ? "A token of each phase (load, tokenize: the whole)" : "The whole of each phase",
+                       phase_columns, QN_COUNT(phase_columns));
     for (size_t i = 0; i < v->phases.n; i++) {
         const qn_delta *x = &v->phases.p[i];
         qn_doc_text(d, x->name);
@@ -56,7 +58,8 @@ static void put_versus(qn_doc *d, const qn_compare *c, const qn_versus *v, size_
         qn_doc_value(d, (double)x->n);
         qn_doc_text(d, verdict_of(x));
     }
-    qn_doc_table_begin(d, "steps", "Steps, a token: what costs most first", step_columns, QN_COUNT(step_columns));
+    qn_doc_table_begin(d, "steps", tokens ? "Steps, a token: what costs most first" : "Steps: what costs most first",
+                       step_columns, QN_COUNT(step_columns));
     for (size_t i = 0; i < v->steps.n && (top < 0 || i < (size_t)top); i++) {
         const qn_delta *x = &v->steps.p[i];
         qn_doc_text(d, x->name);

@@ -87,9 +87,25 @@ def test_compare(browser, tmp_path):
             x["ns"] = x["ns"] * 11 // 10
         lines.append(json.dumps(x))
     b.write_text("\n".join(lines) + "\n")
-    found = look(browser, tmp_path, [{"name": "compare", "rich": False, "file": page(tmp_path, "compare", "compare", a, b)}])
+    mlc = os.path.join(ROOT, "tests", "data", "logs", "mlc.md")
+    found = look(browser, tmp_path, [
+        {"name": "compare", "rich": False, "file": page(tmp_path, "compare", "compare", a, b)},
+        {"name": "tables", "rich": False, "file": page(tmp_path, "tables", "compare", mlc, rc=3)}])
     assert found["problems"] == []
     assert all(dict(f["shapes"])["Differences of steps"] > 10 for f in found["facts"].values())
+
+
+def test_logs_of_others(browser, tmp_path):
+    """MLC's tables have no positions and no tokens, Doppler's log no bytes: the page says so and shows the rest."""
+    pages = []
+    for name in ("mlc.md", "doppler.log.zst"):
+        path = os.path.join(ROOT, "tests", "data", "logs", name)
+        pages.append({"name": name.split(".")[0], "rich": False, "file": page(tmp_path, name, "analyze", path)})
+    found = look(browser, tmp_path, pages)
+    assert found["problems"] == []
+    for name, facts in found["facts"].items():
+        assert "icicle" in facts["sections"] and "timeline" not in facts["sections"], name
+        assert facts["rows"] > 15
 
 
 def test_odd_runs(browser, tmp_path):

@@ -10,7 +10,7 @@ import pytest
 from conftest import MODELS, QUERN, machine_levels, quern
 
 COMMANDS = ["run", "info", "plan", "tokenize", "template", "logits", "perplexity", "convert", "quantize", "probe", "export", "pull", "list",
-            "doctor"]
+            "doctor", "analyze", "compare", "runs", "top"]
 
 
 def test_no_arguments_is_usage():

@@ -63,6 +63,14 @@ def test_the_guilty_step_comes_first(base, tmp_path):
     assert quern("compare", b, base).rc == 0  # faster
 
 
+def test_a_slower_machine_is_no_guilty_step(base, tmp_path):
+    b = slower(base, tmp_path / "b.jsonl", "", 1.3)
+    r = quern("compare", base, b)
+    assert r.rc == 3 and "nearly every step became slower" in r.out and "the machine" in r.out
+    b = slower(base, tmp_path / "b.jsonl", "ffn_up", 1.3)
+    assert "nearly every step" not in quern("compare", base, b).out
+
+
 def test_groupings_and_formats(base, tmp_path):
     b = slower(base, tmp_path / "b.jsonl", "attend", 3)
     for by, name in [("kernel", "attend_f16_avx512_gen"), ("op", "attend"), ("role", "attend"), ("layer", "layer 0")]:
@@ -87,6 +95,19 @@ def test_other_precisions_compare(base, tmp_path):
     b = slower(base, tmp_path / "b.jsonl", "ffn", 0.5, type="Q4_0", hash="12" * 32)
     r = quern("compare", base, b)
     assert r.rc == 0 and "Q8_0, then Q4_0" in r.out and "faster" in r.out
+
+
+def test_tables_of_three_precisions():
+    """MLC's three tables in one file: 4-bit weights decode faster; with 32-bit activations prefill takes nearly twice as long."""
+    r = quern("compare", os.path.join(ROOT, "tests", "data", "logs", "mlc.md"), "--json")
+    assert r.rc == 3, r.err
+    half, full = r.json()["others"]
+    phase = lambda v, name: next(p for p in v["phases"] if p["name"] == name)
+    assert half["notes"] == ["weights: q0f16, then q4f16_1"] and not half["regressed"] and full["regressed"]
+    assert phase(half, "decode")["change"] < -0.3 and phase(full, "decode")["change"] < -0.3
+    assert abs(phase(half, "prefill")["change"]) < 0.05 and 0.85 < phase(full, "prefill")["change"] < 1
+    assert full["steps"][0]["name"] == "gate+up" and abs(full["steps"][0]["change"] - 0.977) < 0.001
+    assert any(s["name"] == "residual + norm" and s["verdict"] == "gone" for s in full["steps"])
 
 
 def test_bad_arguments(base, tmp_path, home):

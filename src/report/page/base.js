@@ -108,7 +108,7 @@ const BY_NAME = [
 function kindOf(op, kernel, role) {
   if (MATRIX.test(op || kernel)) {
     if (/ffn|mlp|gate|\bup\b|down/i.test(role || "")) return 0;
-    return /attn|qkv|attention|\bo_proj/i.test(role || "") ? 4 : 3;
+    return /attn|qkv|attention|\b[qkvo](_proj)?\b/i.test(role || "") ? 4 : 3;
   }
   for (const name of [op, kernel])
     for (const [kind, pattern] of BY_NAME) if (name && pattern.test(name)) return kind;

@@ -2,11 +2,11 @@
  * kernel costs a token at each position, as the straight lines that the analysis fitted. */
 "use strict";
 
-/* Tokens if the trace has them, else decode passes: [{x, ns, disturbed, pos}] */
+/* Tokens if the trace has them, else decode passes, a token of each: [{x, ns, disturbed, pos}] */
 function latencyPoints(run) {
   if (run.tokens.length > 1) return run.tokens.filter((t) => t[2] > 0).map((t) => ({ x: t[2], ns: t[1], pos: t[3], disturbed: !!t[4] }));
-  let i = 0;
-  return run.passes.filter((p) => p[3] === "decode").map((p) => ({ x: ++i, ns: p[1], pos: p[5], disturbed: !!p[6] }));
+  let made = 0;
+  return run.passes.filter((p) => p[3] === "decode").map((p) => ({ x: made += Math.max(1, p[4]), ns: p[1] / Math.max(1, p[4]), pos: p[5], disturbed: !!p[6] }));
 }
 
 function latency(run) {

@@ -29,7 +29,9 @@ function icicleTree(run, phase, by) {
     }
   }
   const sort = (n) => {
-    if (by !== "layer" || n !== root) n.parts.sort((a, b) => b.ns - a.ns);
+    const number = (p) => /^layer \d+$/.test(p.name) ? Number(p.name.slice(6)) : -1;
+    if (by === "layer" && n === root) n.parts.sort((a, b) => number(a) - number(b));
+    else n.parts.sort((a, b) => b.ns - a.ns);
     n.parts.forEach(sort);
   };
   sort(root);
@@ -76,10 +78,12 @@ function icicle(run) {
     withTip(rect, node.name, [["time", time(node.ns)], ["of the phase", percent(node.ns / root.ns)],
       ["of its parent", node.parent ? percent(node.ns / node.parent.ns) : "–"]]);
     svgRoot.append(rect);
-    const whole = fit(node.name, w - 10, true) === node.name, name = whole ? node.name : fit(node.name.replace(/^layer (?=\d)/, ""), w - 10, true);
+    const small = neutral && w < 40, room = small ? w - 2 : w - 10, whole = fit(node.name, room, !neutral) === node.name;
+    const name = whole ? node.name : fit(node.name.replace(/^layer (?=\d)/, ""), room, !neutral);
     const two = w > 46;
     if (!name || (name.length < 3 && name.endsWith("…"))) return;
-    svgRoot.append(svg("text", { class: neutral ? "ink" : "on", x: x + 5, y: y + (two ? 16 : 24), "pointer-events": "none" }, name));
+    svgRoot.append(svg("text", { class: neutral ? "ink" : "on", x: small ? x + w / 2 : x + 5, y: y + (two ? 16 : 24), "pointer-events": "none",
+      "text-anchor": small ? "middle" : "start" }, name));
     if (two) svgRoot.append(svg("text", { class: neutral ? "" : "on", x: x + 5, y: y + 31, "pointer-events": "none",
       opacity: neutral ? 1 : 0.85 }, w > 130 ? `${time(node.ns)}, ${percent(node.ns / root.ns)}` : percent(node.ns / root.ns, w > 54 ? 1 : 0)));
   }

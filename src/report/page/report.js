@@ -50,20 +50,21 @@ function advice(run) {
 function phases(run) {
   const used = run.phases.filter((p) => p.ns > 0);
   if (!used.length) return [none("The log does not say when anything happened, so there are no phases.")];
-  const columns = ["phase", "time", "of wall", "tokens", "tok/s", "ms a token, p50", "p95", "p99", "in no step"];
-  const rows = used.map((p) => el("tr", {}, el("td", {}, dot(PHASE_COLORS[p.phase]), p.phase), el("td", {}, time(p.ns)), el("td", {}, percent(p.share)),
-    el("td", {}, p.tokens ? grouped(p.tokens) : "–"), el("td", {}, p.tok_s ? rate(p.tok_s) : "–"),
-    ["p50", "p95", "p99"].map((q) => el("td", {}, p.token_ns ? digits(p.token_ns[q] / 1e6, 3) : "–")),
-    el("td", {}, p.steps_ns && p.passes ? time(p.between_ns) : "–")));
+  const spread = (q) => (p) => p.token_ns ? digits(p.token_ns[q] / 1e6, 3) : "–";
+  const all = [["time", (p) => time(p.ns)], ["of wall", (p) => percent(p.share)], ["tokens", (p) => p.tokens ? grouped(p.tokens) : "–"],
+    ["tok/s", (p) => p.tok_s ? rate(p.tok_s) : "–"], ["ms a token, p50", spread("p50")], ["p95", spread("p95")], ["p99", spread("p99")],
+    ["in no step", (p) => p.steps_ns && p.passes ? time(p.between_ns) : "–"]];
+  const columns = all.filter(([, show]) => used.some((p) => show(p) !== "–"));
+  const rows = used.map((p) => el("tr", {}, el("td", {}, dot(PHASE_COLORS[p.phase]), p.phase), columns.map(([, show]) => el("td", {}, show(p)))));
   const loads = run.loads.filter((l) => l.ns);
   return [...stackBar(used.map((p) => [p.phase, p.ns, PHASE_COLORS[p.phase]]), time),
-    el("div", { class: "scroll" }, el("table", {}, el("thead", {}, el("tr", {}, columns.map((t) => el("th", {}, t)))), el("tbody", {}, rows))),
+    el("div", { class: "scroll" }, el("table", {}, el("thead", {}, el("tr", {}, ["phase", ...columns.map((c) => c[0])].map((t) => el("th", {}, t)))), el("tbody", {}, rows))),
     loads.length ? el("p", { class: "why below" }, "Loading: ", loads.map((l) => `${l.phase} ${time(l.ns)}${l.bytes ? " (" + bytes(l.bytes) + ")" : ""}`).join(", "), ".") : ""];
 }
 
 function facts(run) {
   const f = run.facts, rows = [["file", run.path], ["model", f.model_path], ["program", [f.program, f.commit].filter(Boolean).join(", ")], ["command", f.command],
-    ["system", f.os], ["cores", f.cores], ["trace level", f.level], ["seed", run.source === "quern" ? f.seed : ""], ["status", f.status], ["model hash", f.hash], ["plan hash", f.plan_hash],
+    ["system", f.os], ["cores", f.cores || ""], ["trace level", f.level], ["seed", run.source === "quern" ? f.seed : ""], ["status", f.status], ["model hash", f.hash], ["plan hash", f.plan_hash],
     ["settings", f.settings ? Object.entries(f.settings).map(([k, v]) => `${k} ${typeof v === "object" ? JSON.stringify(v) : v}`).join(", ") : ""],
     ["ceilings", ceilingWords(run.ceilings)]];
   const shown = rows.filter(([, v]) => v !== "" && v !== undefined && v !== null);
