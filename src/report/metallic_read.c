@@ -31,6 +31,7 @@ static void take_data(yyjson_val *map, qn_metallic_event *ev, char rooms[QN_META
     yyjson_val *inner = yyjson_obj_get(map, "data"), *key, *value;
     size_t i, n;
     if (yyjson_is_obj(inner) && yyjson_obj_get(inner, "op")) map = inner;
+    if (!yyjson_is_obj(map)) return; /* the macro below reckons with a pointer */
     yyjson_obj_foreach(map, i, n, key, value) {
         if (ev->n_data == QN_METALLIC_PAIRS) break;
         const qn_str text = value_text(value, rooms[ev->n_data]);
