@@ -1,19 +1,14 @@
 /* all.h - the generic kernels under their names. A file kernel/<isa>/generic.c says ISA and LANES and includes this; the rows of
  * kernels.def with variant gen are what is made here. Nothing else lives here: each wrapper is one call. */
 #include "format/blocks.h"
-#include "kernel/generic/attend.h"
 #include "kernel/generic/glu.h"
 #include "kernel/generic/linear.h"
+#include "kernel/generic/make.h"
 #include "kernel/generic/move.h"
 #include "kernel/generic/norm.h"
 #include "kernel/generic/rope.h"
 #include "kernel/kernel.h"
 
-#define NAME_(op, type, isa) qn_##op##_##type##_##isa##_gen
-#define NAME(op, type, isa) NAME_(op, type, isa)
-#define MAKE(op, type, call) \
-    void NAME(op, type, ISA)(const void *args, qn_lane lane); \
-    void NAME(op, type, ISA)(const void *args, qn_lane lane) { call; }
 
 /* decoders as functions */
 #define DTYPE(name, NAME, id, block) \
@@ -28,9 +23,6 @@
 #include "format/dtypes.def"
 #undef DTYPE
 
-MAKE(attend, f32, attend(args, lane, DT_f32))
-MAKE(attend, f16, attend(args, lane, DT_f16))
-MAKE(attend, q8_0, attend(args, lane, DT_q8_0))
 MAKE(store, f16, store_f16(args, lane))
 MAKE(rmsnorm, f32, rmsnorm(args, lane))
 MAKE(headnorm, f32, headnorm(args, lane))

@@ -1,0 +1,10 @@
+/* avx512/attend.c - attention, 64-byte vectors: generic/attend.h. Apart from generic.c, because its tiles compile slowly. */
+#define ISA avx512
+#define LANES 16
+#include "format/blocks.h"
+#include "kernel/generic/attend.h"
+#include "kernel/generic/make.h"
+
+MAKE(attend, f32, attend(args, lane, DT_f32))
+MAKE(attend, f16, attend(args, lane, DT_f16))
+MAKE(attend, q8_0, attend(args, lane, DT_q8_0))
