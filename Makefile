@@ -7,6 +7,7 @@
 #   make unit T=test_buf   one unit test; without T all of them
 #   make fuzz T=fuzz_gguf S=600   one fuzz target for S seconds, with its corpus
 #   make CUDA=1            with kernels for NVIDIA GPUs inside (nvcc from PATH, CUDA_HOME, or fetched into .deps)
+#   make docs              docs/TRACE.md anew, from src/trace/events.def
 #   make install           PREFIX and DESTDIR as usual
 # Every .c below src/ is part of the library, except cli/ which is the program. ISA flags belong to kernel/<isa>/ alone.
 
@@ -160,6 +161,9 @@ $(BUILD)/share/quern.pc: Makefile include/quern.h
 	    'Requires.private: $(DEPS)' 'Libs: -L$${libdir} -lquern' 'Libs.private: -lm -ldl -pthread' \
 	    'Cflags: -I$${includedir}' > $@
 
+docs: $(BUILD)/quern
+	$< __trace > docs/TRACE.md
+
 SHARE := $(addprefix $(BUILD)/share/quern.,1 bash zsh fish pc)
 D      = $(DESTDIR)$(PREFIX)
 
@@ -242,5 +246,5 @@ clean:
 	rm -rf build
 
 -include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(TESTS:=.d)
-.PHONY: all fatbins install examples unit unit-build fuzz replay-build setup run test clean always
+.PHONY: all docs fatbins install examples unit unit-build fuzz replay-build setup run test clean always
 .SECONDARY:

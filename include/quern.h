@@ -70,7 +70,6 @@ typedef struct qn_options {
     int n_ctx;    /* tokens per session; 0: the model's own, at most 8192 */
     int n_seq;    /* sessions that may be open at once, each with a full context; 0: 1 */
     int n_batch;  /* most rows in one pass through the plan; 0: 512 */
-    bool profile; /* time every step */
     bool no_repack; /* leave weights as they are mapped, where kernels would like another order of them better */
     qn_progress_fn progress; /* may be NULL */
     void *progress_user;
@@ -80,7 +79,7 @@ typedef struct qn_options {
     const char *kernel; /* "OP=KERNEL,...": plans use these, whatever else is said; NULL: none */
 } qn_options;
 
-#define QN_OPTIONS_DEFAULT { 0, QN_ISA_AUTO, QN_KV_F16, 0, 1, 0, false, false, NULL, NULL, NULL, NULL, NULL, NULL }
+#define QN_OPTIONS_DEFAULT { 0, QN_ISA_AUTO, QN_KV_F16, 0, 1, 0, false, NULL, NULL, NULL, NULL, NULL, NULL }
 
 /* ---- models ------------------------------------------------------------------------------------------------------- */
 
@@ -253,13 +252,11 @@ typedef struct qn_step_info {
     const char *rejected[3];    /* what else there was, and why not */
     char shape[160];            /* op and sizes for the rows and context asked for, as `quern probe --spec` takes them */
     uint64_t bytes, flops;      /* for the same */
-    uint64_t calls, ns;         /* since the engine opened or qn_engine_profile_reset; 0 unless qn_options.profile */
 } qn_step_info;
 
 int qn_engine_n_steps(const qn_engine *en);
 /* rows new tokens behind ctx tokens already there. */
 void qn_engine_get_step(const qn_engine *en, int i, int rows, int ctx, qn_step_info *out);
-void qn_engine_profile_reset(qn_engine *en);
 
 /* bytes; resident and peak: of the process; device: taken on a GPU, where weights, kv and scratch are then */
 typedef struct qn_memory { uint64_t weights, kv, scratch, resident, peak, device; } qn_memory;

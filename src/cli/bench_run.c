@@ -57,7 +57,7 @@ bool qn_bench_open(const qn_cli *c, const char *name, qn_bench_setup *s, qn_err 
 {
     forget_peak();
     const u64 start = qn_now_ns();
-    if (!qn_cli_open(c, name, &s->args, false, &s->model, &s->engine, e)) return false;
+    if (!qn_cli_open(c, name, &s->args, &s->model, &s->engine, e)) return false;
     s->load_ns = qn_now_ns() - start;
     qn_model_get_info(s->model, &s->info);
     s->session = qn_session_open(s->engine, e);

@@ -169,7 +169,7 @@ static bool open_all(batch_bench *b, const qn_cli *c, int longest, qn_err *e)
 {
     const batch_args *a = b->a;
     qn_model_info info;
-    if (!qn_cli_open(c, c->n_args ? c->args[0] : NULL, &a->engine, false, &b->model, &b->engine, e)) return false;
+    if (!qn_cli_open(c, c->n_args ? c->args[0] : NULL, &a->engine, &b->model, &b->engine, e)) return false;
     qn_model_get_info(b->model, &info);
     b->n_vocab = info.n_vocab;
     b->ids = qn_new_array((size_t)qn_maxi(longest, 32), sizeof *b->ids, e);

@@ -98,7 +98,7 @@ static int run(qn_cli *c, void *values)
     char *json = NULL;
     size_t n = 0;
     int code;
-    if (!qn_cli_open(c, c->n_args ? c->args[0] : NULL, NULL, false, &m, NULL, &e) || !qn_model_describe(m, &json, &n, &e)) {
+    if (!qn_cli_open(c, c->n_args ? c->args[0] : NULL, NULL, &m, NULL, &e) || !qn_model_describe(m, &json, &n, &e)) {
         code = qn_cli_fail(c, &e);
     } else if (a->json) {
         qn_cli_write(json, n);

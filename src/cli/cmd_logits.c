@@ -70,7 +70,7 @@ static int run(qn_cli *c, void *values)
     sink s = { .to_stdout = a->out && !strcmp(a->out, "-"), .last = a->last };
     bool ok = a->tokens || qn_fail(&e, QN_EUSAGE, "logits: --tokens is missing");
     ok = ok && (a->out || qn_fail(&e, QN_EUSAGE, "logits: -o FILE is missing (-o - writes to stdout)"));
-    ok = ok && qn_cli_open(c, c->args[0], &a->engine, false, &m, &en, &e) && evaluate(c, a, m, en, &s, &e);
+    ok = ok && qn_cli_open(c, c->args[0], &a->engine, &m, &en, &e) && evaluate(c, a, m, en, &s, &e);
     /* stdout that is gone is main's to report */
     const bool reader_left = !ok && e.code == QN_ECANCELLED && !qn_interrupted();
     const int code = ok || reader_left ? QN_EXIT_OK : qn_cli_fail(c, &e);

@@ -145,7 +145,7 @@ static int run(qn_cli *c, void *values)
     score s = { 0 };
     if (a->engine.n_ctx == 0) a->engine.n_ctx = 512;
     bool ok = a->engine.n_ctx >= 4 || qn_fail(&e, QN_EUSAGE, "--ctx-size: a chunk needs at least 4 tokens");
-    ok = ok && qn_cli_open(c, c->args[0], &a->engine, false, &m, &en, &e) &&
+    ok = ok && qn_cli_open(c, c->args[0], &a->engine, &m, &en, &e) &&
          read_text(c, m, qn_engine_trace(en), a->engine.n_ctx, &ids, &n_ids, &e) &&
          score_all(c, a, m, en, ids, n_ids, &s, &n_chunks, &e);
     if (ok && s.count == 0) ok = qn_fail(&e, QN_EUSAGE, "--chunks: nothing to score");

@@ -101,7 +101,7 @@ static int run(qn_cli *c, void *values)
     qn_err e = { 0 };
     qn_buf b = { 0 };
     int code;
-    if (!qn_cli_open(c, c->n_args ? c->args[0] : NULL, &a->engine, false, &m, &en, &e)) return qn_cli_fail(c, &e);
+    if (!qn_cli_open(c, c->n_args ? c->args[0] : NULL, &a->engine, &m, &en, &e)) return qn_cli_fail(c, &e);
     if (a->json) put_json(&b, en, a);
     else put_table(&b, c, en, a);
     code = qn_cli_finish(c, &b);

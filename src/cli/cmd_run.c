@@ -11,34 +11,26 @@
 #define OPT(name, brief, alias, type, field, ctype, arg, preset, help, lo, hi) \
     { name, brief, alias, type, QN_AT(qn_run_args, field, ctype), arg, preset, help, lo, hi }
 static const qn_opt options[] = {
-    OPT("model", "m", NULL, OPT_text, model, const char *, "MODEL", NULL,
-        "the model; the first argument is the prompt then", 0, 0),
-    OPT("prompt", "p", NULL, OPT_text, prompt, const char *, "TEXT", NULL, "the prompt; -: from stdin", 0, 0),
-    OPT("file", "f", NULL, OPT_text, file, const char *, "FILE", NULL, "read the prompt from a file; -: stdin", 0, 0),
-    OPT("system-prompt", "sys", "system", OPT_text, system, const char *, "TEXT", NULL, "a system message before the first", 0,
-        0),
-    OPT("predict", "n", "n-predict", OPT_int, n_predict, int, "N", "-1",
-        "most tokens to make; -1: until the model or the context ends", -1, INT_MAX),
-    OPT("raw", NULL, NULL, OPT_flag, raw, bool, NULL, NULL, "no chat template: continue the prompt as it stands", 0, 0),
-    OPT("stop", "r", "reverse-prompt", OPT_list, stop, qn_list, "TEXT", NULL, "end the answer before this text", 0, 0),
-    OPT("ignore-eos", NULL, NULL, OPT_flag, ignore_eos, bool, NULL, NULL, "go on past the model's end tokens", 0, 0),
     OPT("conversation", "cnv", "chat", OPT_flag, chat, bool, NULL, NULL, "chat, also when a prompt is given or stdin is no "
         "terminal", 0, 0),
     OPT("n-probs", NULL, NULL, OPT_int, n_probs, int, "N", "0", "with --json: the N likeliest candidates of each token", 0, 20),
-    OPT("profile", NULL, NULL, OPT_flag, profile, bool, NULL, NULL, "after the answer, where the time went, by op", 0, 0),
+    OPT("profile", NULL, NULL, OPT_flag, profile, bool, NULL, NULL,
+        "after the answer, where the time went, by op; `quern profile` says more", 0, 0),
     OPT("json", NULL, NULL, OPT_flag, json, bool, NULL, NULL, "print one JSON object instead of the text", 0, 0),
     { 0 },
 };
 #undef OPT
 
 static const qn_opt_group groups[] = {
-    { "Prompt and answer", options, 0 },
+    { "Prompt", qn_prompt_opts, 0 },
+    { "Answer", options, 0 },
     { "Sampling", qn_sampling_opts, offsetof(qn_run_args, sampling) },
     { "Engine", qn_engine_opts, offsetof(qn_run_args, engine) },
     { 0 },
 };
 
-static void print_json(const qn_talk *t, const qn_answer *a, qn_buf *b)
+/* The answer as a JSON object, without its last brace. */
+static void put_json(const qn_talk *t, const qn_answer *a, qn_buf *b)
 {
     const qn_result *r = &a->result;
     qn_buf_puts(b, "{\"model\": ");
@@ -57,81 +49,87 @@ static void print_json(const qn_talk *t, const qn_answer *a, qn_buf *b)
         qn_buf_put(b, a->probs.p, a->probs.n);
         qn_buf_putc(b, ']');
     }
-    if (t->args->profile) {
-        qn_buf_puts(b, ", \"profile\": ");
-        qn_profile_json(t, a, b);
-    }
-    qn_buf_puts(b, "}\n");
 }
 
-static int print_answer(const qn_talk *t, const qn_answer *a)
+static void end_answer(const qn_talk *t, const qn_answer *a, qn_buf *json)
 {
-    qn_buf b = { 0 };
-    int code = QN_EXIT_OK;
     if (t->args->json) {
-        print_json(t, a, &b);
-        code = qn_cli_finish(t->cli, &b);
-        b = (qn_buf){ 0 };
+        put_json(t, a, json);
     } else if (!a->broken && (a->text.n == 0 || a->text.p[a->text.n - 1] != '\n')) {
         /* for the eye only: a file or a pipe gets what the model said, byte for byte */
         if (!isatty(1)) qn_cli_note(t->cli, "%s", "");
         else if (qn_cli_write("\n", 1)) qn_cli_flush();
     }
     qn_answer_figures(t->cli, a);
-    if (t->args->profile && !t->args->json) {
-        qn_profile_print(t->cli, t, a, &b);
-        if (b.p) fwrite(b.p, 1, b.n, stderr);
-        qn_buf_close(&b);
-    }
-    return code;
 }
 
-static int answer_once(qn_talk *t, const char *prompt, size_t n)
+static int answer_once(qn_talk *t, const char *prompt, size_t n, qn_buf *json)
 {
     qn_err e = { 0 };
     qn_answer a = { .stream = !t->args->json };
     const bool ok = qn_talk_say(t, prompt, n, &a, &e);
     int code = QN_EXIT_OK;
-    if (ok || e.code == QN_ECANCELLED) code = print_answer(t, &a);
+    if (ok || e.code == QN_ECANCELLED) end_answer(t, &a, json);
     if (!ok) code = qn_cli_fail(t->cli, &e);
     else if (qn_interrupted()) code = QN_EXIT_SIGINT;
     qn_answer_close(&a);
     return code;
 }
 
-/* The prompt, from wherever it comes; *text stays NULL when there is none: chat. */
-static bool find_prompt(const qn_cli *c, const qn_run_args *a, char **text, size_t *n, qn_err *e)
+/* Where the time went, once the trace is closed: into the JSON object, or on stderr. */
+static bool add_profile(const qn_cli *c, const qn_profile *p, qn_buf *json, qn_err *e)
 {
-    const int given = a->model ? 0 : 1; /* arguments before the prompt */
-    const char *typed = c->n_args > given ? c->args[given] : NULL;
-    if ((typed != NULL) + (a->prompt != NULL) + (a->file != NULL) > 1)
-        return qn_fail(e, QN_EUSAGE, "run: the prompt is given twice");
-    if (c->n_args > given + 1) return qn_fail(e, QN_EUSAGE, "run: one argument too many: \"%.80s\"", c->args[given + 1]);
-    if (a->prompt) typed = a->prompt;
-    if (a->file) return qn_cli_read(a->file, text, n, e);
-    if (typed && !strcmp(typed, "-")) return qn_cli_read("-", text, n, e);
-    if (!typed && !a->chat && !isatty(0)) return qn_cli_read("-", text, n, e);
-    if (!typed) return true;
-    *n = strlen(typed);
-    *text = qn_strndup(typed, *n, e);
-    return *text != NULL;
+    qn_report_options o = QN_REPORT_DEFAULT;
+    qn_buf b = { 0 };
+    if (json->n) {
+        o.format = FORMAT_json;
+        qn_buf_puts(json, ", \"profile\": ");
+        return qn_profile_report(p, &o, json, e);
+    }
+    o.analysis.by = BY_op;
+    o.sections = "phases,steps";
+    o.color = *qn_cli_color(c, 2, QN_BOLD) != 0;
+    const bool ok = qn_profile_report(p, &o, &b, e);
+    if (b.p && ok) fprintf(stderr, "\n%s", b.p);
+    qn_buf_close(&b);
+    return ok;
+}
+
+/* What there is to say when everything is closed. Returns the exit code. */
+static int finish(const qn_cli *c, const qn_profile *p, qn_buf *json, int code)
+{
+    qn_err e = { 0 };
+    const bool answered = code == QN_EXIT_OK || code == QN_EXIT_SIGINT;
+    if (p->trace && answered && !add_profile(c, p, json, &e)) {
+        qn_buf_close(json);
+        return qn_cli_fail(c, &e);
+    }
+    if (!json->n) return code;
+    qn_buf_puts(json, "}\n");
+    const int written = qn_cli_finish(c, json);
+    return code == QN_EXIT_OK ? written : code;
 }
 
 static int run(qn_cli *c, void *values)
 {
-    const qn_run_args *a = values;
-    const char *model = a->model ? a->model : c->n_args > 0 ? c->args[0] : NULL;
+    qn_run_args *a = values;
+    const char *model = NULL;
     qn_err e = { 0 };
     qn_talk t = { 0 };
+    qn_profile p = { .fd = -1 };
+    qn_buf json = { 0 };
     char *prompt = NULL;
     size_t n = 0;
     int code;
-    if (!find_prompt(c, a, &prompt, &n, &e) || !qn_talk_open(&t, c, a, model, &e)) code = qn_cli_fail(c, &e);
-    else if (prompt && !a->chat) code = answer_once(&t, prompt, n);
+    if (!qn_prompt_find(c, a, NULL, &model, &prompt, &n, &e) || (a->profile && !qn_profile_open(&p, &a->engine, &e)) ||
+        !qn_talk_open(&t, c, a, model, &e)) code = qn_cli_fail(c, &e);
+    else if (prompt && !a->chat) code = answer_once(&t, prompt, n, &json);
     else code = qn_chat(&t, prompt, n);
     qn_free(prompt);
     qn_talk_close(&t, code == QN_EXIT_OK);
-    if (a->engine.trace && code == QN_EXIT_OK) qn_shelf_record(c, a->engine.trace);
+    if (a->engine.trace && p.fd < 0 && code == QN_EXIT_OK) qn_shelf_record(c, a->engine.trace);
+    code = finish(c, &p, &json, code);
+    qn_profile_close(&p);
     return code;
 }
 

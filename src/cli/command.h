@@ -95,6 +95,7 @@ void qn_help_long(const qn_command *k, qn_buf *out);        /* quern help VERB *
 void qn_help_man(qn_buf *out);                              /* quern.1 */
 bool qn_help_completion(const char *shell, qn_buf *out);    /* bash, zsh, fish; false: none of them */
 void qn_help_version(bool json, qn_buf *out);
+void qn_trace_page(qn_buf *out);                            /* trace_doc.c: docs/TRACE.md */
 
 /* ---- output.c: what every command prints with ---------------------------------------------------------------------- */
 
@@ -153,12 +154,11 @@ extern const qn_opt qn_engine_opts[];
 
 /* A model name as typed (file, folder, pulled name; NULL: the default one) to a path that is yours. */
 bool qn_cli_find_model(const qn_cli *c, const char *name, char **path, qn_err *e);
-/* Finds and opens a model; with args also an engine, with a progress bar, armed for Ctrl-C. *en may be NULL when args is. */
 /* Where `quern probe --tune` writes and engines read; yours. NULL: there is no place for it. */
 char *qn_cli_tuning_path(void);
 
-bool qn_cli_open(const qn_cli *c, const char *name, const qn_engine_args *args, bool profile, qn_model **m, qn_engine **en,
-                 qn_err *e);
+/* Finds and opens a model; with args also an engine, with a progress bar, armed for Ctrl-C. *en may be NULL when args is. */
+bool qn_cli_open(const qn_cli *c, const char *name, const qn_engine_args *args, qn_model **m, qn_engine **en, qn_err *e);
 /* Closes both, and the trace if there is one: ok says how its command ended. */
 void qn_cli_close(qn_model *m, qn_engine *en, bool ok);
 /* What convert and quantize do: the model args[0] written to args[1] by `write`, with a progress bar. Returns an exit code. */

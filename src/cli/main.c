@@ -54,6 +54,8 @@ static int run_word(const qn_cli *c, int argc, char **argv)
         const qn_command *k = qn_command_find(next);
         if (!k) return unknown_command(c, next);
         qn_help_long(k, &b);
+    } else if (!strcmp(word, "__trace")) {
+        qn_trace_page(&b);
     } else if (!strcmp(word, "__man")) {
         qn_help_man(&b);
     } else if (!strcmp(word, "completion")) {

@@ -63,7 +63,7 @@ bool qn_specs_add_model(const qn_cli *c, qn_specs *s, const char *name, const qn
     static const struct { int rows, depth; } passes[] = { { 1, 512 }, { 4, 512 }, { 256, 0 } }; /* one for each bucket */
     qn_model *m = NULL;
     qn_engine *en = NULL;
-    if (!qn_cli_open(c, name, args, false, &m, &en, e)) return false;
+    if (!qn_cli_open(c, name, args, &m, &en, e)) return false;
     bool ok = true;
     for (size_t p = 0; p < QN_COUNT(passes); p++)
         for (int i = 0; ok && i < qn_engine_n_steps(en); i++) {

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -30,6 +31,24 @@ const qn_opt qn_sampling_opts[] = {
     OPT("logit-bias", "l", NULL, OPT_list, logit_bias, qn_list, "ID+X", NULL,
         "add X to a token's logit: 15043+1, 15043-1, 15043-inf", 0, 0),
     OPT("seed", "s", NULL, OPT_u64, seed, u64, "N", "0", "the same seed gives the same answer", 0, 0),
+    { 0 },
+};
+#undef OPT
+
+#define OPT(name, brief, alias, type, field, ctype, arg, preset, help, lo, hi) \
+    { name, brief, alias, type, QN_AT(qn_run_args, field, ctype), arg, preset, help, lo, hi }
+const qn_opt qn_prompt_opts[] = {
+    OPT("model", "m", NULL, OPT_text, model, const char *, "MODEL", NULL,
+        "the model; the first argument is the prompt then", 0, 0),
+    OPT("prompt", "p", NULL, OPT_text, prompt, const char *, "TEXT", NULL, "the prompt; -: from stdin", 0, 0),
+    OPT("file", "f", NULL, OPT_text, file, const char *, "FILE", NULL, "read the prompt from a file; -: stdin", 0, 0),
+    OPT("system-prompt", "sys", "system", OPT_text, system, const char *, "TEXT", NULL, "a system message before the first", 0,
+        0),
+    OPT("predict", "n", "n-predict", OPT_int, n_predict, int, "N", "-1",
+        "most tokens to make; -1: until the model or the context ends", -1, INT_MAX),
+    OPT("raw", NULL, NULL, OPT_flag, raw, bool, NULL, NULL, "no chat template: continue the prompt as it stands", 0, 0),
+    OPT("stop", "r", "reverse-prompt", OPT_list, stop, qn_list, "TEXT", NULL, "end the answer before this text", 0, 0),
+    OPT("ignore-eos", NULL, NULL, OPT_flag, ignore_eos, bool, NULL, NULL, "go on past the model's end tokens", 0, 0),
     { 0 },
 };
 #undef OPT
@@ -67,6 +86,26 @@ bool qn_sampling_from(const qn_sampling_args *a, int n_vocab, qn_sampling *out, 
     return true;
 }
 
+bool qn_prompt_find(const qn_cli *c, const qn_run_args *a, const char *usual, const char **model, char **text, size_t *n,
+                    qn_err *e)
+{
+    const int given = a->model ? 0 : 1; /* arguments before the prompt */
+    const char *typed = c->n_args > given ? c->args[given] : NULL, *verb = c->command->name;
+    *model = a->model ? a->model : c->n_args > 0 ? c->args[0] : NULL;
+    if ((typed != NULL) + (a->prompt != NULL) + (a->file != NULL) > 1)
+        return qn_fail(e, QN_EUSAGE, "%s: the prompt is given twice", verb);
+    if (c->n_args > given + 1) return qn_fail(e, QN_EUSAGE, "%s: one argument too many: \"%.80s\"", verb, c->args[given + 1]);
+    if (a->prompt) typed = a->prompt;
+    if (a->file) return qn_cli_read(a->file, text, n, e);
+    if (typed && !strcmp(typed, "-")) return qn_cli_read("-", text, n, e);
+    if (!typed) typed = usual;
+    if (!typed && !a->chat && !isatty(0)) return qn_cli_read("-", text, n, e);
+    if (!typed) return true;
+    *n = strlen(typed);
+    *text = qn_strndup(typed, *n, e);
+    return *text != NULL;
+}
+
 static void add_message(qn_talk *t, const char *role, const char *text, size_t n)
 {
     qn_buf_printf(&t->messages, "%s{\"role\": \"%s\", \"content\": ", t->messages.n ? ", " : "", role);
@@ -87,7 +126,7 @@ bool qn_talk_open(qn_talk *t, const qn_cli *c, const qn_run_args *a, const char 
     *t = (qn_talk){ .cli = c, .args = a };
     qn_engine_args engine = a->engine;
     engine.seed = a->sampling.seed;
-    if (!qn_cli_open(c, model, &engine, a->profile, &t->model, &t->engine, e)) return false;
+    if (!qn_cli_open(c, model, &engine, &t->model, &t->engine, e)) return false;
     qn_model_get_info(t->model, &t->info);
     if (!qn_model_tokenizer(t->model))
         return qn_fail(e, QN_EUNSUPPORTED, "%s has no vocabulary; `quern logits` runs it on token ids", t->info.path);
@@ -151,7 +190,6 @@ static void put_probs(qn_buf *b, const qn_piece *p)
 static bool take_piece(void *user, const qn_piece *p)
 {
     qn_answer *a = user;
-    if (a->talk->args->profile && !a->after_prompt) a->after_prompt = qn_snapshot_open(a->talk->engine);
     qn_buf_put(&a->text, p->text, p->n_text);
     if (a->talk->args->n_probs > 0) put_probs(&a->probs, p);
     if (a->stream && p->n_text > 0) a->broken = !qn_cli_write(p->text, p->n_text) || !qn_cli_flush();
@@ -178,7 +216,6 @@ bool qn_talk_say(qn_talk *t, const char *text, size_t n, qn_answer *a, qn_err *e
         .ids = ids, .n_ids = n_ids, .n_predict = t->args->n_predict, .ignore_end = t->args->ignore_eos,
         .sampling = t->sampling, .stop = t->args->stop.at, .n_stop = t->args->stop.n, .each = take_piece, .user = a,
     };
-    qn_engine_profile_reset(t->engine);
     const bool ok = qn_generate(t->session, &r, &a->result, e);
     qn_free(ids);
     if (!ok && e->code != QN_ECANCELLED) { /* what could not be answered was not said */
@@ -197,7 +234,6 @@ void qn_answer_close(qn_answer *a)
     qn_buf_close(&a->text);
     qn_buf_close(&a->probs);
     qn_free(a->result.ids);
-    qn_snapshot_close(a->after_prompt);
     *a = (qn_answer){ 0 };
 }
 

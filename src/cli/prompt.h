@@ -3,6 +3,7 @@
 #define QN_PROMPT_H
 
 #include "cli/command.h"
+#include "report/report.h"
 
 typedef struct qn_sampling_args {
     double temp, top_p, min_p, typical, repeat_penalty, presence_penalty, frequency_penalty;
@@ -20,6 +21,13 @@ typedef struct qn_run_args {
     bool raw, json, profile, ignore_eos, chat;
     qn_list stop;
 } qn_run_args;
+
+extern const qn_opt qn_prompt_opts[];
+
+/* The model's name as typed (NULL: the default one) and the prompt, yours, from wherever it comes: an argument, -p, -f, stdin.
+ * usual: taken when there is none; NULL: stdin is read unless it is a terminal, and then *text stays NULL: chat. */
+bool qn_prompt_find(const qn_cli *c, const qn_run_args *a, const char *usual, const char **model, char **text, size_t *n,
+                    qn_err *e);
 
 /* The sampling that args ask for; *bias (yours) backs it. */
 bool qn_sampling_from(const qn_sampling_args *a, int n_vocab, qn_sampling *out, qn_bias **bias, qn_err *e);
@@ -47,7 +55,6 @@ typedef struct qn_answer {
     qn_result result;
     bool stream;           /* pieces go to stdout as they come */
     bool broken;           /* stdout is gone */
-    struct qn_snapshot *after_prompt; /* --profile: the steps when the first token came */
     const qn_talk *talk;
 } qn_answer;
 
@@ -62,11 +69,13 @@ void qn_answer_close(qn_answer *a);
 void qn_answer_figures(const qn_cli *c, const qn_answer *a);
 const char *qn_stop_name(int stop);
 
-/* profile.c */
-struct qn_snapshot *qn_snapshot_open(const qn_engine *en);
-void qn_snapshot_close(struct qn_snapshot *s);
-void qn_profile_print(const qn_cli *c, const qn_talk *t, const qn_answer *a, qn_buf *out);
-void qn_profile_json(const qn_talk *t, const qn_answer *a, qn_buf *out);
+/* ---- profile.c: a trace for a report and nothing else */
+
+typedef struct qn_profile { int fd; char path[40]; const char *trace; } qn_profile;
+/* Makes args record every step: to the file they name, or to one without name. Report after the engine is closed. */
+bool qn_profile_open(qn_profile *p, qn_engine_args *a, qn_err *e);
+bool qn_profile_report(const qn_profile *p, const qn_report_options *o, qn_buf *out, qn_err *e);
+void qn_profile_close(qn_profile *p);
 
 /* terminal.c: a conversation on the terminal, opened by `first` if that is not NULL. */
 int qn_chat(qn_talk *t, const char *first, size_t n_first);

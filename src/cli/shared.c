@@ -61,7 +61,7 @@ char *qn_cli_tuning_path(void)
     return path;
 }
 
-static bool open_engine(const qn_cli *c, const qn_engine_args *a, bool profile, qn_trace *trace, qn_model *m,
+static bool open_engine(const qn_cli *c, const qn_engine_args *a, qn_trace *trace, qn_model *m,
                         qn_engine **en, qn_err *e)
 {
     qn_options o = QN_OPTIONS_DEFAULT;
@@ -73,7 +73,6 @@ static bool open_engine(const qn_cli *c, const qn_engine_args *a, bool profile, 
     o.n_ctx = a->n_ctx;
     o.n_batch = a->n_batch;
     o.n_seq = a->n_seq;
-    o.profile = profile;
     o.no_repack = a->no_repack;
     o.device = a->device;
     o.kernel = a->kernel;
@@ -105,8 +104,7 @@ static void close_all(qn_model *m, qn_engine *en, qn_trace *trace, bool ok)
     qn_interrupt_polled(false);
 }
 
-bool qn_cli_open(const qn_cli *c, const char *name, const qn_engine_args *args, bool profile, qn_model **m, qn_engine **en,
-                 qn_err *e)
+bool qn_cli_open(const qn_cli *c, const char *name, const qn_engine_args *args, qn_model **m, qn_engine **en, qn_err *e)
 {
     char *path = NULL;
     *m = NULL;
@@ -118,7 +116,7 @@ bool qn_cli_open(const qn_cli *c, const char *name, const qn_engine_args *args, 
     *m = qn_model_open(path, e);
     qn_free(path);
     if (*m) qn_tracing_load(t.trace, "open", begin, 0);
-    const bool ok = *m && (!args || open_engine(c, args, profile, t.trace, *m, en, e));
+    const bool ok = *m && (!args || open_engine(c, args, t.trace, *m, en, e));
     qn_tracing_release(&t);
     if (ok) {
         if (t.trace) qn_interrupt_polled(false); /* the engine hears it now */

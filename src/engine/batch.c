@@ -71,7 +71,7 @@ static void finish(qn_engine *en, size_t *left)
 static void run(void *user)
 {
     pass *p = user;
-    p->done = qn_plan_run(&p->en->plan, p->en->pool, p->n, p->n_ask, p->en->profile, p->trace, &p->en->cancel);
+    p->done = qn_plan_run(&p->en->plan, p->en->pool, p->n, p->n_ask, p->trace, &p->en->cancel);
 }
 
 bool qn_engine_step(qn_engine *en, size_t *left, qn_err *e)
@@ -87,7 +87,7 @@ bool qn_engine_step(qn_engine *en, size_t *left, qn_err *e)
     if (en->cuda) { /* a pass there takes milliseconds: it is stopped between two */
         p.done = !atomic_load(&en->cancel);
         qn_record_before_device(en);
-        if (p.done && !qn_cuda_run(en->cuda, p.n, p.n_ask, en->profile || p.trace, e)) return false;
+        if (p.done && !qn_cuda_run(en->cuda, p.n, p.n_ask, p.trace != NULL, e)) return false;
         qn_record_device_steps(en, p.trace, &mark);
     } else if (!qn_guard_bus(run, &p, en->m->src->path, e)) {
         return false;

@@ -40,7 +40,6 @@ static void set_sizes(qn_engine *en, const qn_options *o)
     en->n_table = (en->n_ctx + QN_PAGE - 1) / QN_PAGE;
     const int rows = (int)qn_minz(LOGITS_BYTES / ((size_t)en->m->n_vocab * sizeof(float)), (size_t)en->n_batch);
     en->n_logits = qn_maxi(rows, en->n_seq);
-    en->profile = o->profile;
     const size_t chunks = ((size_t)en->n_ctx + QN_CHUNK - 1) / QN_CHUNK;
     const size_t row_bytes = chunks * (size_t)en->m->n_head * (size_t)(en->m->d_head + 2) * sizeof(float);
     en->b.parts.n_chunks = (int)chunks;
@@ -237,7 +236,7 @@ void qn_engine_get_step(const qn_engine *en, int i, int rows, int ctx, qn_step_i
     args.n = s->logits ? qn_mini(rows, 1) : rows;
     const qn_cost c = qn_ops[s->op].cost(&args, ctx);
     *out = (qn_step_info){ .op = qn_ops[s->op].name, .role = s->role, .type = qn_step_type(s), .layer = s->layer,
-                           .bytes = c.bytes, .flops = c.flops, .calls = s->calls, .ns = s->ns };
+                           .bytes = c.bytes, .flops = c.flops };
     const qn_shape shape = qn_shape_of(s->op, &args, args.n, ctx);
     qn_shape_print(&shape, true, out->shape);
     for (int b = 0; b < N_BUCKETS; b++) {
@@ -245,11 +244,6 @@ void qn_engine_get_step(const qn_engine *en, int i, int rows, int ctx, qn_step_i
         out->reason[b] = en->cuda ? qn_cuda_reason(en->cuda, i, b) : s->choice[b].reason;
         out->rejected[b] = en->cuda ? "" : s->choice[b].rejected;
     }
-}
-
-void qn_engine_profile_reset(qn_engine *en)
-{
-    for (int i = 0; i < en->plan.n; i++) en->plan.steps[i].calls = en->plan.steps[i].ns = 0;
 }
 
 void qn_engine_get_memory(const qn_engine *en, qn_memory *out)

@@ -28,7 +28,6 @@ struct qn_engine {
     size_t scratch_bytes;
     qn_session **sessions;    /* [n_seq] by slot; NULL: free */
     int turn;                 /* slot whose prompt goes first in the next pass */
-    bool profile;
     qn_cuda *cuda;            /* NULL: the plan runs on the CPU */
     char device[128];         /* "cuda:0 (NVIDIA H200)" */
     char note[240];           /* on the device; "": nothing to say */

@@ -49,28 +49,39 @@ static u64 share_of(const band *b, int k, u64 ns)
     return all ? (u64)((double)ns * (double)mine / (double)all) : ns / (u64)b->n;
 }
 
-static void keep_times(qn_plan *p, const band *b, int first, bool timed, const qn_exec_trace *t, u64 begin)
+/* Lanes of a band work on one step while others work on the next: each lane's work is spread over the steps as the time is. Sums
+ * over the lanes and over the steps stay what they were, and no lane works longer than a step lasts. */
+static void spread(const band *b, const u64 ns[QN_TOGETHER], u64 all)
 {
-    const u64 end = qn_now_ns(), all = end - begin;
-    for (int k = 0; k < b->n; k++) {
-        qn_step *s = &p->steps[first + k];
-        const u64 ns = k + 1 < b->n ? share_of(b, k, all) : end - begin;
-        if (t) {
-            const qn_cost c = qn_ops[s->op].cost(&b->m[k].args, t->ctx);
-            const qn_step_mark m = { .pass = t->pass, .step = (u32)(first + k), .phase = t->phase, .rows = b->m[k].args.n,
-                                     .pos = t->pos, .lanes = b->m[k].pieces == 1 ? 1 : b->lanes, .begin = begin,
-                                     .end = begin + ns, .bytes = c.bytes, .flops = c.flops, .times = p->times + k * b->lanes };
-            qn_tracer_step(t->tracer, &m);
-        }
-        s->ns += timed ? ns : 0;
-        s->calls += timed;
-        begin += ns;
+    qn_lane_time *t = b->plan->times;
+    for (int i = 0; i < b->lanes; i++) {
+        u64 worked = 0;
+        for (int k = 0; k < b->n; k++) worked += t[k * b->lanes + i].end;
+        const double share = all ? (double)(worked < all ? worked : all) / (double)all : 0;
+        for (int k = 0; k < b->n; k++) t[k * b->lanes + i].end = (u64)((double)ns[k] * share);
     }
 }
 
-bool qn_plan_run(qn_plan *p, qn_pool *pool, int n, int n_logits, bool timed, const qn_exec_trace *trace, const atomic_int *cancel)
+static void keep_times(const band *b, int first, const qn_exec_trace *t, u64 begin)
 {
-    band b = { .plan = timed || trace ? p : NULL, .lanes = qn_pool_n(pool) };
+    const u64 end = qn_now_ns(), all = end - begin;
+    u64 ns[QN_TOGETHER] = { all }, left = all;
+    for (int k = 0; k + 1 < b->n; k++) left -= ns[k] = share_of(b, k, all);
+    ns[b->n - 1] = left;
+    if (b->n > 1) spread(b, ns, all);
+    for (int k = 0; k < b->n; k++) {
+        const qn_cost c = qn_ops[b->plan->steps[first + k].op].cost(&b->m[k].args, t->ctx);
+        const qn_step_mark m = { .pass = t->pass, .step = (u32)(first + k), .phase = t->phase, .rows = b->m[k].args.n,
+                                 .pos = t->pos, .lanes = b->pieces == 1 ? 1 : b->lanes, .begin = begin, .end = begin + ns[k],
+                                 .bytes = c.bytes, .flops = c.flops, .times = b->plan->times + k * b->lanes };
+        qn_tracer_step(t->tracer, &m);
+        begin += ns[k];
+    }
+}
+
+bool qn_plan_run(const qn_plan *p, qn_pool *pool, int n, int n_logits, const qn_exec_trace *trace, const atomic_int *cancel)
+{
+    band b = { .plan = trace ? p : NULL, .lanes = qn_pool_n(pool) };
     for (int i = 0; i < p->n; i += b.n) {
         const int rows = p->steps[i].logits ? n_logits : n;
         if (atomic_load_explicit(cancel, memory_order_relaxed)) return false;
@@ -81,7 +92,7 @@ bool qn_plan_run(qn_plan *p, qn_pool *pool, int n, int n_logits, bool timed, con
         if (b.plan) memset(p->times, 0, (size_t)(b.n * b.lanes) * sizeof *p->times);
         const u64 begin = b.plan ? qn_now_ns() : 0;
         qn_pool_share(pool, run_piece, &b, b.pieces);
-        if (b.plan) keep_times(p, &b, i, timed, trace, begin);
+        if (b.plan) keep_times(&b, i, trace, begin);
     }
     return true;
 }

