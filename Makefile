@@ -8,6 +8,7 @@
 #   make fuzz T=fuzz_gguf S=600   one fuzz target for S seconds, with its corpus
 #   make CUDA=1            with kernels for NVIDIA GPUs inside (nvcc from PATH, CUDA_HOME, or fetched into .deps)
 #   make docs              docs/TRACE.md anew, from src/trace/events.def
+#   make trace-cost M=model.gguf   what recording costs
 #   make install           PREFIX and DESTDIR as usual
 # Every .c below src/ is part of the library, except cli/ which is the program. ISA flags belong to kernel/<isa>/ alone.
 
@@ -194,6 +195,12 @@ $(BUILD)/unit/%: tests/unit/%.c $(BUILD)/libquern.a
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -Itests -o $@ $< $(BUILD)/libquern.a -lcmocka $(LIBS)
 
+$(BUILD)/bench/%: bench/%.c $(BUILD)/libquern.a
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -o $@ $< $(BUILD)/libquern.a $(LIBS)
+trace-cost: $(BUILD)/bench/trace_cost
+	@f=$$(mktemp --suffix=.jsonl) && { $< $(M) $$f; rc=$$?; rm -f $$f; exit $$rc; }
+
 unit-build: $(TESTS)
 unit: $(if $(T),$(BUILD)/unit/$(T),$(TESTS))
 	@for t in $^; do echo "== $$t"; $$t || exit 1; done
@@ -246,5 +253,5 @@ clean:
 	rm -rf build
 
 -include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(TESTS:=.d)
-.PHONY: all docs fatbins install examples unit unit-build fuzz replay-build setup run test clean always
+.PHONY: all docs fatbins install examples unit unit-build fuzz replay-build setup run test clean always trace-cost
 .SECONDARY:

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/cpu.h"
 #include "base/sha256.h"
 
@@ -60,19 +59,19 @@ static void put_memory(qn_engine *en, const char *when)
     qn_event ev = event(en, QN_EV_memory, qn_now_ns());
     u64 parts[N_PARTS] = { 0 };
     qn_memory m;
-    qn_buf b = { 0 };
+    char json[256];
+    int n = 0;
     qn_engine_get_memory(en, &m);
     for (size_t i = 0; i < en->m->src->n_tensors; i++)
         parts[part_of(en->m->src->tensors[i].name)] += en->m->src->tensors[i].bytes;
     for (int i = 0; i < N_PARTS; i++)
-        qn_buf_printf(&b, "%c\"%s\":%llu", i ? ',' : '{', part_names[i], (unsigned long long)parts[i]);
-    qn_buf_putc(&b, '}');
+        n += snprintf(json + n, sizeof json - (size_t)n, "%c\"%s\":%llu%s", i ? ',' : '{', part_names[i],
+                      (unsigned long long)parts[i], i + 1 < N_PARTS ? "" : "}");
     ev.memory = (qn_ev_memory){ .when = text(when), .weights = (i64)m.weights, .kv = (i64)m.kv, .scratch = (i64)m.scratch,
                                 .kv_used = (i64)en->rec->kv_most,
                                 .resident = (i64)m.resident, .peak = (i64)m.peak };
-    if (!b.failed) ev.memory.parts = (qn_str){ b.p, b.n };
+    ev.memory.parts = (qn_str){ json, (size_t)n };
     qn_tracer_put(en->rec->tracer, &ev);
-    qn_buf_close(&b);
 }
 
 void qn_record_close(qn_engine *en)

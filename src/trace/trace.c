@@ -340,11 +340,13 @@ qn_trace *qn_trace_open(const char *path, int level, qn_err *e)
 {
     qn_trace *t = qn_new(sizeof *t, e);
     if (!t) return NULL;
-    t->begin_ns = t->written_ns = qn_now_ns();
     t->level = level;
     t->sink.fd = -1;
     t->first = new_tracer(t, SHARED_BYTES, e);
-    if (t->first && qn_sink_open(&t->sink, path, &t->give_up_ns, e) && start(t, e)) return t;
+    if (t->first && qn_sink_open(&t->sink, path, &t->give_up_ns, e) && start(t, e)) {
+        t->begin_ns = qn_now_ns(); /* the thread asks for it only once there is something to write */
+        return t;
+    }
     free_trace(t);
     return NULL;
 }

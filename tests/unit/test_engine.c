@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "quern.h"
+#include "trace/trace.h"
 
 #define VOCAB 4096 /* the most of them */
 #define LONG 150
@@ -288,7 +289,7 @@ static void refuses(void **state)
     qn_model_close(m);
 }
 
-/* Open, generate, close with the Nth allocation failing, for every N: an error each time, never a crash or a leak. */
+/* Open, generate, close, all of it recorded, with the Nth allocation failing, for every N: an error each time, never a crash or a leak. */
 static bool whole_life(qn_err *e)
 {
     bool ok = false;
@@ -297,7 +298,8 @@ static bool whole_life(qn_err *e)
     qn_options o = QN_OPTIONS_DEFAULT;
     o.threads = 1;
     o.n_ctx = 64;
-    qn_model *m = qn_model_open("tests/data/models/gemma3/model.gguf", e);
+    o.trace = qn_trace_open("/dev/null", QN_TRACE_STEP, e);
+    qn_model *m = o.trace ? qn_model_open("tests/data/models/gemma3/model.gguf", e) : NULL;
     qn_engine *en = m ? qn_engine_open(m, &o, e) : NULL;
     qn_session *s = en ? qn_session_open(en, e) : NULL;
     if (s) {
@@ -309,6 +311,7 @@ static bool whole_life(qn_err *e)
     qn_session_close(s);
     qn_engine_close(en);
     qn_model_close(m);
+    qn_trace_close(o.trace, "ok", NULL);
     return ok;
 }
 
@@ -334,7 +337,7 @@ static void any_allocation_may_fail(void **state)
     assert_true(whole_life(&e));
 }
 
-/* Between two tokens nothing is allocated. */
+/* Between two tokens nothing is allocated, recorded or not. */
 typedef struct counter { u64 last; int n, bad; } counter;
 
 static bool count(void *user, const qn_piece *piece)
@@ -346,13 +349,13 @@ static bool count(void *user, const qn_piece *piece)
     return true;
 }
 
-static void tokens_allocate_nothing(void **state)
+static void count_allocations(qn_trace *trace)
 {
-    (void)state;
     int32_t ids[20];
     make_ids(ids, 20, 6);
     qn_model *m = open_model("qwen2");
     qn_options o = QN_OPTIONS_DEFAULT;
+    o.trace = trace;
     qn_engine *en = open_engine(m, o);
     qn_session *s = open_session(en);
     qn_err e = { 0 };
@@ -366,6 +369,19 @@ static void tokens_allocate_nothing(void **state)
     qn_session_close(s);
     qn_engine_close(en);
     qn_model_close(m);
+}
+
+static void tokens_allocate_nothing(void **state)
+{
+    (void)state;
+    qn_err e = { 0 };
+    qn_trace_sum sum;
+    count_allocations(NULL);
+    qn_trace *t = qn_trace_open("/dev/null", QN_TRACE_STEP, &e);
+    count_allocations(t);
+    qn_trace_close(t, "ok", &sum);
+    assert_int_equal(sum.lost, 0);
+    assert_true(sum.events > 60 * 20);
 }
 
 int main(void)
