@@ -110,8 +110,9 @@ bool qn_cli_open(const qn_cli *c, const char *name, const qn_engine_args *args, 
     *m = NULL;
     if (en) *en = NULL;
     qn_tracing t;
-    if (!qn_cli_find_model(c, name, &path, e) || !qn_tracing_open(&t, c, args, e)) return qn_free(path), false;
-    if (t.trace) qn_interrupt_polled(true); /* Ctrl-C must not end the program before the trace has its end */
+    if (!qn_cli_find_model(c, name, &path, e)) return false;
+    if (args && args->trace) qn_interrupt_polled(true); /* Ctrl-C must not end the program before the trace has its end */
+    if (!qn_tracing_open(&t, c, args, e)) return qn_interrupt_polled(false), qn_free(path), false;
     const u64 begin = qn_now_ns();
     *m = qn_model_open(path, e);
     qn_free(path);
