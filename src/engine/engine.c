@@ -128,13 +128,13 @@ static bool take_memory(qn_engine *en, int kv, qn_err *e)
             return false;
         memset(en->tables[g], 0xFF, (size_t)en->n_seq * (size_t)en->n_table * sizeof(i32));
         en->b.rows[g] = (qn_rows){ .pos = en->b.pos, .first = en->firsts, .pages = en->tables[g] };
-        en->b.page_stride[g] = en->kv[g].layer_bytes;
+        en->b.page_stride[g] = en->kv[g].page_bytes;
     }
     if (en->cuda && !qn_device_reserve(en, e)) return false;
     en->b.kv_type = type;
     for (int i = 0, at[N_GROUPS] = { 0 }; i < m->n_layer; i++) {
         const int g = m->layers[i].sliding;
-        en->b.cache[i] = qn_cache_layer(&en->kv[g], at[g]++);
+        en->b.cache[i] = en->kv[g].memory + (size_t)at[g]++ * en->kv[g].layer_bytes;
     }
     qn_record_load(en, "memory", en->scratch_bytes + en->kv[0].bytes + en->kv[1].bytes);
     en->sessions = qn_new_array((size_t)en->n_seq, sizeof(qn_session *), e);

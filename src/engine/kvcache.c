@@ -114,12 +114,10 @@ int qn_cache_own(qn_cache *kv, int page)
         return page;
     }
     const int mine = qn_cache_take(kv);
-    for (int i = 0; i < kv->n_layers; i++) {
-        u8 *layer = qn_cache_layer(kv, i), *to = layer + (size_t)mine * kv->layer_bytes;
-        const u8 *from = layer + (size_t)page * kv->layer_bytes;
-        if (kv->remote.copy) kv->remote.copy(kv->remote.user, to, from, kv->layer_bytes);
-        else memcpy(to, from, kv->layer_bytes);
-    }
+    u8 *to = kv->memory + (size_t)mine * kv->page_bytes;
+    const u8 *from = kv->memory + (size_t)page * kv->page_bytes;
+    if (kv->remote.copy) kv->remote.copy(kv->remote.user, to, from, kv->page_bytes);
+    else memcpy(to, from, kv->page_bytes);
     qn_cache_drop(kv, page);
     return mine;
 }
@@ -133,9 +131,9 @@ bool qn_cache_open(qn_cache *kv, int n_layers, int n_pages, size_t row_bytes, co
     if (n_layers == 0) return true;
     while (kv->n_buckets < n_pages) kv->n_buckets *= 2;
     kv->layer_bytes = 2 * QN_PAGE * row_bytes;
-    const size_t page_bytes = (size_t)n_layers * kv->layer_bytes;
-    if (!qn_mul(page_bytes, (size_t)n_pages, &kv->bytes))
-        return qn_fail(e, QN_ENOMEM, "a KV cache of %d pages of %zu bytes is too large", n_pages, page_bytes);
+    kv->page_bytes = (size_t)n_layers * kv->layer_bytes;
+    if (!qn_mul(kv->page_bytes, (size_t)n_pages, &kv->bytes))
+        return qn_fail(e, QN_ENOMEM, "a KV cache of %d pages of %zu bytes is too large", n_pages, kv->page_bytes);
     kv->pages = qn_new_array((size_t)n_pages, sizeof *kv->pages, e);
     kv->buckets = kv->pages ? qn_new_array((size_t)kv->n_buckets, sizeof *kv->buckets, e) : NULL;
     if (!kv->buckets) return false;

@@ -22,9 +22,9 @@ typedef struct qn_remote { void (*copy)(void *user, u8 *to, const u8 *from, size
 
 typedef struct qn_cache {
     int n_layers, n_pages;    /* layers of this group; 0 layers: the group is empty */
-    u8 *memory;               /* [n_layers, n_pages]: a layer's pages side by side, as it reads them one after the other */
+    u8 *memory;               /* [n_pages, n_layers]: a new page touches fresh memory in one place and not in each layer's */
     qn_remote remote;         /* copy NULL: memory is here; else an address of the device, set by who has it */
-    size_t bytes, layer_bytes; /* all; one layer's part of a page */
+    size_t bytes, layer_bytes, page_bytes; /* all; one layer's part of a page; a page */
     qn_page *pages;
     int *buckets, n_buckets;  /* power of two */
     int oldest, newest;       /* ends of the list of unused pages */
@@ -46,12 +46,6 @@ int qn_cache_find(const qn_cache *kv, u64 parent, const i32 tokens[QN_PAGE]);
 int qn_cache_publish(qn_cache *kv, int page, u64 parent, const i32 tokens[QN_PAGE]);
 /* A page that may be written to in the middle: the same if nobody else can see it, else a copy in its place. */
 int qn_cache_own(qn_cache *kv, int page);
-
-/* One layer's part of page 0; the next page is layer_bytes further. */
-static inline u8 *qn_cache_layer(const qn_cache *kv, int layer)
-{
-    return kv->memory + (size_t)layer * (size_t)kv->n_pages * kv->layer_bytes;
-}
 
 u64 qn_cache_key(u64 parent, const i32 tokens[QN_PAGE]); /* never 0 */
 

@@ -33,7 +33,7 @@ static u64 used_bytes(const qn_cache *kv)
 {
     u64 used = 0;
     for (int i = 0; kv->n_layers && i < kv->n_pages; i++) used += kv->pages[i].refs > 0;
-    return used * (u64)kv->n_layers * kv->layer_bytes;
+    return used * kv->page_bytes;
 }
 
 void qn_record_pages(qn_engine *en)

@@ -1,6 +1,6 @@
 /* sampler.c - never sorts the vocabulary: it takes the best 64, then 512, 4096, ... only while a rule still needs more, so a
- * token costs two passes over the logits and a small heap. A tie goes to the lower id, so results do not depend on how the
- * selection was made. */
+ * token costs two passes over the logits and a small heap; where no rule leaves anything out it walks through the weights of
+ * all. A tie goes to the lower id, so results do not depend on how the selection was made. */
 #include "engine/sampler.h"
 
 #include <math.h>
@@ -112,13 +112,51 @@ static int select_best(const float *logits, int n_vocab, int k, qn_candidate *se
     return k;
 }
 
-static double log_sum_exp(const float *x, int n)
+/* e^x for x of at most 0, within 1e-7; below -87 it is 0. Plain operations, so that a loop over a vocabulary becomes vectors: the
+ * library's takes 5 ns each, which is 0.8 ms for 151,936 tokens. */
+static inline float exp_below(float x)
+{
+    const float n = x * 1.44269504f + 0x1.8p23f - 0x1.8p23f, r = x - n * 0.693359375f + n * 2.12194440e-4f;
+    const float p = 1 + r * (1 + r * (0.499999911f + r * (0.166664198f + r * (0.0416682288f +
+                    r * (0.00837485678f + r * 0.00138367934f)))));
+    union { i32 i; float f; } two = { .i = ((i32)n + 127) * (1 << 23) };
+    return x < -87 ? 0 : p * two.f;
+}
+
+static float top_of(const float *x, int n)
 {
     float top = -INFINITY;
     for (int i = 0; i < n; i++) top = x[i] > top ? x[i] : top;
-    if (top == -INFINITY) return -INFINITY;
+    return top;
+}
+
+#define PART 1024 /* weights that are added up as floats, by eights */
+
+static double sum_part(const float *w, int n)
+{
+    float s[8] = { 0 };
+    for (int i = 0; i < n; i++) s[i % 8] += w[i];
+    return ((double)s[0] + (double)s[1] + (double)s[2] + (double)s[3]) +
+           ((double)s[4] + (double)s[5] + (double)s[6] + (double)s[7]);
+}
+
+/* w[i] = e^((x[i] - top) / temp) for up to PART of them; returns their sum. w may be x. */
+static double weigh_part(float *w, const float *x, int n, float top, float temp)
+{
+    for (int i = 0; i < n; i++) {
+        const float v = (x[i] - top) / temp;
+        w[i] = exp_below(v > -100 ? v : -100);
+    }
+    return sum_part(w, n);
+}
+
+static double log_sum_exp(const float *x, int n)
+{
+    const float top = top_of(x, n);
+    float w[PART];
     double sum = 0;
-    for (int i = 0; i < n; i++) sum += (double)expf(x[i] - top);
+    if (top == -INFINITY) return -INFINITY;
+    for (int i = 0; i < n; i += PART) sum += weigh_part(w, x + i, qn_mini(PART, n - i), top, 1);
     return (double)top + log(sum);
 }
 
@@ -174,10 +212,9 @@ static int cut_typical(qn_candidate *set, int n, float typical_p)
 
 static int truncate(qn_sampler *s, const qn_sampling *p)
 {
-    const bool typical = p->typical_p < 1, need_more = p->top_k == 0 && (p->top_p < 1 || p->min_p > 0);
-    if (typical || (p->top_k == 0 && !need_more)) {
+    if (p->typical_p < 1) {
         int n = select_best(s->work, s->n_vocab, p->top_k ? p->top_k : s->n_vocab, s->set);
-        if (typical) n = cut_typical(s->set, n, p->typical_p);
+        n = cut_typical(s->set, n, p->typical_p);
         double sum = 0;
         for (int i = 0; i < n; i++) sum += exp((double)(s->set[i].logit - s->set[0].logit));
         set_probabilities(s->set, n, (double)s->set[0].logit + log(sum));
@@ -206,6 +243,28 @@ static i32 draw_from(const qn_candidate *set, int n, float temp, double u)
     return set[n - 1].id;
 }
 
+/* No rule leaves anything out: a walk through all weights, in the order of the vocabulary. Uses up s->work. */
+static i32 draw_from_all(qn_sampler *s, float temp, double u)
+{
+    const int n = s->n_vocab;
+    const float top = top_of(s->work, n);
+    double sum = 0, at = 0, part;
+    for (int i = 0; i < n; i += PART) sum += weigh_part(s->work + i, s->work + i, qn_mini(PART, n - i), top, temp);
+    int i = 0;
+    for (; i + PART < n && at + (part = sum_part(s->work + i, PART)) <= u * sum; i += PART) at += part;
+    for (; i < n; i++) {
+        at += (double)s->work[i];
+        if (u * sum < at) return i;
+    }
+    for (i = n - 1; i > 0 && !(s->work[i] > 0); i--) {} /* rounding, u was next to 1: the last that has any weight */
+    return i;
+}
+
+static bool takes_all(const qn_sampling *p)
+{
+    return p->top_k == 0 && p->top_p >= 1 && p->min_p <= 0 && p->typical_p >= 1;
+}
+
 i32 qn_sampler_draw(qn_sampler *s, const float *logits, const qn_sampling *p, const i32 *history, size_t n_history, u64 n_drawn,
                     float *logprob)
 {
@@ -216,6 +275,8 @@ i32 qn_sampler_draw(qn_sampler *s, const float *logits, const qn_sampling *p, co
     if (p->temp <= 0 || p->top_k == 1) {
         select_best(s->work, s->n_vocab, 1, s->set);
         id = s->set[0].id;
+    } else if (takes_all(p)) {
+        id = draw_from_all(s, p->temp, qn_rng_unit(p->seed, n_drawn));
     } else {
         id = draw_from(s->set, truncate(s, p), p->temp, qn_rng_unit(p->seed, n_drawn));
     }

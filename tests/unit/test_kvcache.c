@@ -33,8 +33,8 @@ static void sizes(void **state)
 {
     const qn_cache *kv = *state;
     assert_int_equal(kv->layer_bytes, 2 * QN_PAGE * 64);
-    assert_int_equal(kv->bytes, 4 * 2 * kv->layer_bytes);
-    assert_ptr_equal(qn_cache_layer(kv, 1), kv->memory + 4 * kv->layer_bytes);
+    assert_int_equal(kv->page_bytes, 2 * kv->layer_bytes);
+    assert_int_equal(kv->bytes, 4 * kv->page_bytes);
 }
 
 static void takes_every_page_once(void **state)
@@ -92,15 +92,12 @@ static void own_copies_only_when_shared(void **state)
 {
     qn_cache *kv = *state;
     const int p = qn_cache_take(kv);
-    for (int i = 0; i < 2; i++) memset(qn_cache_layer(kv, i) + (size_t)p * kv->layer_bytes, 0x5A + i, kv->layer_bytes);
+    memset(kv->memory + (size_t)p * kv->page_bytes, 0x5A, kv->page_bytes);
     qn_cache_publish(kv, p, 0, page_of(5));
     qn_cache_hold(kv, p);
     const int mine = qn_cache_own(kv, p);
     assert_int_not_equal(mine, p);
-    for (int i = 0; i < 2; i++) {
-        const u8 *layer = qn_cache_layer(kv, i);
-        assert_memory_equal(layer + (size_t)mine * kv->layer_bytes, layer + (size_t)p * kv->layer_bytes, kv->layer_bytes);
-    }
+    assert_memory_equal(kv->memory + (size_t)mine * kv->page_bytes, kv->memory + (size_t)p * kv->page_bytes, kv->page_bytes);
     assert_int_equal(qn_cache_find(kv, 0, page_of(5)), p);
     assert_int_equal(qn_cache_own(kv, p), p); /* alone now: no copy, but nobody may find it any more */
     assert_int_equal(qn_cache_find(kv, 0, page_of(5)), -1);

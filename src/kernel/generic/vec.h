@@ -40,7 +40,6 @@ INLINE void store_first(float *p, vf v, int n)
 
 /* mask is -1 or 0 in each lane, as comparisons give it */
 INLINE vf choose(vi mask, vf yes, vf no) { return (vf)((mask & (vi)yes) | (~mask & (vi)no)); }
-INLINE vf vmax(vf a, vf b) { return choose(a > b, a, b); }
 
 INLINE double sum_d(vd v)
 {
@@ -50,6 +49,17 @@ INLINE double sum_d(vd v)
 }
 
 /* ---- what differs with the width: a * b + c, and sums and maxima of lanes by halves, always in the same order */
+
+/* a where it is larger, else b, also where one of them is NaN: what the instruction does, which the compiler does not find */
+#if LANES == 16
+#include <immintrin.h>
+INLINE vf vmax(vf a, vf b) { return (vf)_mm512_max_ps((__m512)a, (__m512)b); }
+#elif LANES == 8
+#include <immintrin.h>
+INLINE vf vmax(vf a, vf b) { return (vf)_mm256_max_ps((__m256)a, (__m256)b); }
+#else
+INLINE vf vmax(vf a, vf b) { return choose(a > b, a, b); }
+#endif
 
 #define SHUFFLE __builtin_shufflevector
 typedef float vf4 __attribute__((vector_size(16)));
