@@ -58,7 +58,7 @@ static bool healthy(sqlite3 *db)
 
 typedef enum state { STATE_ours, STATE_new, STATE_foreign } state;
 
-static state look(sqlite3 *db, u32 id, int version, const char **why)
+static state look_within(sqlite3 *db, u32 id, int version, const char **why)
 {
     const i64 found_id = ask(db, "PRAGMA application_id"), tables = ask(db, "SELECT count(*) FROM sqlite_master");
     if (found_id == 0 && tables == 0) return STATE_new;
@@ -67,6 +67,15 @@ static state look(sqlite3 *db, u32 id, int version, const char **why)
     else if (ask(db, "PRAGMA user_version") != version) *why = "has another version's content";
     else return STATE_ours;
     return STATE_foreign;
+}
+
+/* In one transaction: another process may begin the file between two questions, and half an answer looks foreign. */
+static state look(sqlite3 *db, u32 id, int version, const char **why)
+{
+    sqlite3_exec(db, "BEGIN", NULL, NULL, NULL);
+    const state s = look_within(db, id, version, why);
+    sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
+    return s;
 }
 
 static bool begin_file(sqlite3 *db, u32 id, int version, const char *schema, qn_err *e)
