@@ -404,6 +404,13 @@ static int blocked(qn_op op, qn_args *a, qn_dtype type)
     }
 }
 
+bool qn_case_fits(const qn_shape *s)
+{
+    qn_args args = s->args;
+    const int type = qn_args_type(s->op, &args);
+    return blocked(s->op, &args, (qn_dtype)type) % qn_dtypes[type].block == 0;
+}
+
 static bool open_made(qn_case *c, int type, qn_err *e)
 {
     e->code = QN_OK; /* false without a code: no such case */

@@ -31,6 +31,7 @@ bool qn_contest_open(qn_contest *c, const qn_shape *shape, const qn_rivals *riva
 {
     *c = (qn_contest){ .shape = *shape, .by_cold = streams(shape->op), .best = -1, .next = -1, .chosen = -1 };
     qn_shape_print(shape, true, c->text);
+    if (!qn_case_fits(shape)) return qn_fail(e, QN_EUSAGE, "%s: the sizes are no multiple of the type's block", c->text);
     c->cost = qn_ops[shape->op].cost(&shape->args, shape->depth);
     c->at = qn_new_array((size_t)qn_n_kernels + QN_RIVALS, sizeof *c->at, e);
     if (!c->at) return false;

@@ -68,7 +68,6 @@ def test_version():
     (["completion"], "say bash, zsh or fish"),
     (["completion", "tcsh"], "say bash, zsh or fish"),
     (["help", "rum"], "did you mean run?"),
-    (["probe"], "say --check"),
     (["probe", "--check", "--op", "nothing"], "there is no op nothing"),
 ])
 def test_usage_errors(args, says):

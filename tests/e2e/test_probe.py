@@ -1,0 +1,137 @@
+"""The probe from outside: contests, what is remembered, what is tuned, and that plans obey."""
+
+import csv
+import io
+import json
+import re
+import time
+
+import pytest
+from conftest import MODELS, quern
+
+SMALL = "op=matmul m=1 n=64 k=96 tB=1"
+MODEL = f"{MODELS}/llama/model.gguf"
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("QUERN_HOME", str(tmp_path))
+    return tmp_path
+
+
+def probe(*words):
+    return quern("probe", "--time", 0.02, "-t", 1, *words)
+
+
+def results(*words):
+    r = probe("--json", *words)
+    assert r.rc == 0, r.err
+    decoder, out, at = json.JSONDecoder(), [], 0
+    text = r.out
+    while at < len(text.rstrip()):
+        value, at = decoder.raw_decode(text, at)
+        out.append(value)
+        while at < len(text) and text[at] in "\n ":
+            at += 1
+    return out
+
+
+def test_contest(home):
+    (spec,) = results("--spec", SMALL)
+    ran = [v for v in spec["variants"] if "unsupported" not in v]
+    assert spec["flops"] == 2 * 64 * 96 and spec["ranked_by"] == "warm"
+    assert {"matmul_ref", "matmul_f32_base_few", "matmul_f32_base_pack"} <= {v["name"] for v in ran}
+    for v in ran:
+        assert v["right"] and v["warm"]["n"] >= 5 and v["warm"]["lo_ns"] <= v["warm"]["p50_ns"] <= v["warm"]["hi_ns"], v
+        assert v["cold"]["p50_ns"] > 0 and v["nmse"] < 1e-6 or v["name"].startswith("onednn int8"), v
+    best = min(ran, key=lambda v: v["warm"]["p50_ns"])
+    assert spec["best"] == best["name"]
+    assert any(v.get("unsupported") == "another type" for v in spec["variants"])
+
+
+def test_second_run_is_remembered(home):
+    first = results("--spec", SMALL)[0]
+    begin = time.monotonic()
+    second = results("--spec", SMALL)[0]
+    assert time.monotonic() - begin < 2
+    assert not any(v.get("cached") for v in first["variants"])
+    for a, b in zip(first["variants"], second["variants"]):
+        if "unsupported" in a:
+            continue
+        assert b["cached"] and a["warm"] == b["warm"] and a["max_abs"] == b["max_abs"], b
+    again = results("--no-cache", "--spec", SMALL)[0]
+    assert not any(v.get("cached") for v in again["variants"])
+
+
+def test_damaged_cache_is_measured_again(home):
+    results("--spec", SMALL)
+    path = home / "cache" / "probe.db"
+    data = path.read_bytes()
+    at = data.rindex(b"0x1.")  # inside a number of some row
+    path.write_bytes(data[:at + 4] + bytes([data[at + 4] ^ 1]) + data[at + 5:])
+    r = probe("--json", "--spec", SMALL)
+    assert r.rc == 0 and "1 results in the cache were damaged" in r.err
+    path.write_bytes(b"not a database" * 400)
+    r = probe("--spec", SMALL)
+    assert r.rc == 0 and "is damaged: set aside" in r.err and "cached" not in r.out
+    assert (home / "cache" / "probe.db.old").exists()
+
+
+def test_formats(home):
+    text = probe("--spec", SMALL).out
+    assert re.search(r"^1\. op=matmul type=f32 batch=1 m=1 n=64 k=96", text, re.M) and "[best]" in text and "best: " in text
+    seed = probe("--spec", SMALL, "--format", "seed").out
+    assert "Spec op=matmul | batch=1 | m=1 | n=64 | k=96 | tA=0 | tB=1:" in seed
+    assert re.search(r"^   - matmul_ref.*: median_warm=[\d.]+ms \| median_cold=[\d.]+ms \[vs engine N/A\] maxAbs=", seed, re.M)
+    assert re.search(r"^Processed \d+ total results with \d+ failures$", seed, re.M) and "skipped 1 (another type)" in seed
+    assert "op=matmul type=f32" in probe("--spec", SMALL, "--format", "seed", "--verbose-failures").out
+    rows = list(csv.DictReader(io.StringIO(probe("--spec", SMALL, "--format", "csv").out)))
+    assert [r["variant"] for r in rows if r["best"] == "1"] and {r["verdict"] for r in rows} == {"right", ""}
+
+
+def test_specs_of_a_model_and_of_a_trace(home):
+    shapes = [s["spec"] for s in results(MODEL, "--op", "rmsnorm")]
+    assert len(shapes) == 3 and shapes[0].startswith("op=rmsnorm n=1 ") and shapes[2].startswith("op=rmsnorm n=256 ")
+    trace = home / "t.jsonl"
+    assert quern("bench", MODEL, "-p", 3, "-n", 2, "-r", 1, "--no-ceilings", "--trace", trace).rc == 0
+    (first, *rest) = results("--trace", trace, "--op", "rmsnorm")
+    assert all(s["engine_ns"] > 0 for s in [first, *rest])
+    assert {re.search(r" n=(\d+)", s["spec"])[1] for s in [first, *rest]} == {"1", "3"}
+
+
+def test_tuned_plans(home):
+    r = probe(MODEL, "--op", "add", "--tune")
+    assert r.rc == 0 and "winners kept in" in r.err
+    path = home / "cache" / "winners.jsonl"
+    assert path.exists()
+    plan = quern("plan", MODEL, "-t", 1, "--json").json()
+    step = next(s for s in plan["steps"] if s["op"] == "add")
+    shape = re.sub(r"op=add n=\d+ ", "", step["shape"])
+    cpu = quern("doctor", "--json").json()["machine"]["cpu"]
+    line = {"cpu": cpu, "threads": 1, "op": "add", "shape": shape, "rows": "1", "kernel": "add_ref", "gain": 1.14, "error": 0.02,
+            "date": "2026-11-20"}
+    path.write_text(json.dumps(line) + "\n")
+    step = next(s for s in quern("plan", MODEL, "-t", 1, "--json").json()["steps"] if s["op"] == "add")
+    assert step["kernel"][0] == "add_ref" and step["reason"][0] == "tuned: add_ref, 1.14x the default (+- 2 %), 2026-11-20"
+    assert step["kernel"][2] != "add_ref"
+    step = next(s for s in quern("plan", MODEL, "-t", 1, "--no-tuning", "--json").json()["steps"] if s["op"] == "add")
+    assert step["kernel"][0] != "add_ref"
+
+
+def test_an_override(home):
+    r = quern("plan", MODEL, "--kernel", "add=add_ref", "--json").json()
+    assert {k for s in r["steps"] if s["op"] == "add" for k in s["kernel"]} == {"add_ref"}
+    assert "there is no kernel hammer" in quern("plan", MODEL, "--kernel", "add=hammer").err
+
+
+@pytest.mark.parametrize("words,why", [
+    (["--spec", "op=hammer"], "no such op"),
+    (["--spec", "rows=1"], "has no op=NAME"),
+    (["--op", "nothing"], "there is no op nothing"),
+    (["--op", "add", "--type", "q4_0"], "no shape is of this op and type"),
+    (["--trace", "/nowhere/t.jsonl"], "/nowhere/t.jsonl"),
+    (["--spec", "op=linear type=q8_0 cols=33"], "no multiple"),
+])
+def test_wrong_words(home, words, why):
+    r = probe(*words)
+    assert r.rc != 0 and why in r.err, r.err
