@@ -43,6 +43,60 @@ typedef struct qn_cadd { uint64_t x, y; uint32_t n; } qn_cadd;              /* v
 typedef struct qn_cglu { uint64_t gate, up; uint32_t n; int gelu; } qn_cglu; /* values */
 typedef struct qn_cpick { uint64_t y, x, rows; int n, d; } qn_cpick;
 typedef struct qn_cangles { uint64_t table, freq; int n_pos, n_pair; float mscale; } qn_cangles;
-typedef struct qn_cargmax { uint64_t logits, out; int n_vocab; } qn_cargmax;
+
+/* ---- the persistent kernel (persist.cu): one token is a list of instructions for each block, made by list.c.
+ *
+ * A phase is what can run between two waits: some linears with the same input, or an attention. Every block that takes part adds
+ * one to the phase's counter when it is done; the next phase waits for all of them. Counters only grow: token t of all that ever
+ * ran waits for (t + 1) times the arrivals of one. */
+enum { QN_I_linear, QN_I_attend };
+enum { QN_IN_keep, QN_IN_embed, QN_IN_norm, QN_IN_post, QN_IN_copy };  /* what a phase's first linear brings into shared memory:
+    nothing new; norm(table[token]); norm(src); norm(src + norm(add)), kept in keep; src */
+enum { QN_OUT_store, QN_OUT_add, QN_OUT_silu, QN_OUT_gelu, QN_OUT_logits };
+enum { QN_FORM_float = 1, QN_FORM_int = 2 };  /* how the input is kept: floats, or 16-bit integers with a scale for each 32 */
+
+/* A linear's rows come in pairs, one pair (unit) to a warp at a time: rows 2u and 2u + 1 of a matrix, or row u of two. A unit is
+ * cut into spans of columns that fit into a stage of the warp's ring. */
+typedef struct qn_ins {
+    uint8_t op, in, out, kind, forms, pad0;
+    uint16_t warp0;           /* the warp that takes this block's first unit */
+    uint16_t wait, signal;    /* counter + 1; 0: none */
+    uint32_t wait_for;        /* arrivals of one token */
+    uint32_t unit, n_units;   /* of this block; for attend: unit is the index of its qn_att */
+    uint32_t rows, cols;
+    uint32_t span, stride;    /* columns of a piece; bytes from unit to unit */
+    uint32_t high, scale;     /* planes in a row */
+    uint32_t s_high, s_scale; /* planes in a stage */
+    float eps, factor;        /* factor: of the embedding */
+    uint64_t wa, wb;          /* first and second row of unit 0 */
+    uint64_t src, norm, add, post, keep; /* see QN_IN_* */
+    uint64_t dst, bias, bias2;
+    uint32_t table;           /* QN_IN_embed: index of its qn_wmat */
+    uint32_t step;            /* of the plan */
+    uint64_t pad1;
+} qn_ins;                     /* 10 times 16 bytes: a few lanes of a warp copy it at once */
+
+typedef struct qn_att {
+    uint64_t q, k, v, y, q_norm, k_norm, angles, cache, stride, pages;
+    int n_head, n_kv, d_head, d_rot, neox, type, window, chunks; /* chunks: most parts that a context is cut into */
+    float scale, eps;
+} qn_att;
+
+/* One launch: n_tokens tokens of one sequence, each the likeliest behind the one before. */
+typedef struct qn_crun {
+    uint64_t lists;           /* [blocks, n_ins] qn_ins */
+    uint64_t atts, tables;    /* [] qn_att, [] qn_wmat */
+    uint64_t counters, heads; /* [] u32; [n_kv] u32, 0 between attentions */
+    uint64_t parts;           /* [n_kv, chunks, heads of a group, d_head + 2] */
+    uint64_t best;            /* [2] u64: the largest logit so far and its token, of even and odd tokens */
+    uint64_t chosen;          /* [n_tokens] i32, for the host */
+    uint64_t stamps;          /* [blocks, n_ins, 2] ns, of the last token; 0: none wanted */
+    uint32_t n_ins, n_tokens, epoch; /* epoch: tokens that ran before */
+    int32_t token, pos, first;/* the first token, its position, where its page table begins */
+    uint32_t input_bytes, stage_bytes, n_stages; /* shared memory: the input, then a ring for each warp */
+} qn_crun;
+
+/* most heads of a group; widest input that is normed; instructions in shared memory, of which so many lie ahead */
+enum { QN_P_WARPS = 16, QN_P_GROUP = 8, QN_P_NORM = 8192, QN_P_WINDOW = 12, QN_P_AHEAD = 6 };
 
 #endif

@@ -46,6 +46,7 @@ void qn_cuda_close(qn_cuda *c)
     if (!c) return;
     qn_err ignored;
     if (c->gpu.retained && qn_gpu_enter(&c->gpu, &ignored)) {
+        qn_persist_close(c);
         qn_program_close(c);
         if (c->pinned) c->gpu.d.host_unpin((void *)(uintptr_t)c->need.logits);
     }
@@ -93,20 +94,25 @@ bool qn_cuda_reserve(qn_cuda *c, const qn_cuda_need *need, u8 *kv[2], qn_err *e)
 bool qn_cuda_load_plan(qn_cuda *c, const qn_cuda_load *l, qn_err *e)
 {
     c->plan = l->plan;
-    return qn_gpu_enter(&c->gpu, e) && qn_upload(c, l, e) && qn_program_make(c, e);
+    return qn_gpu_enter(&c->gpu, e) && qn_upload(c, l, e) && qn_program_make(c, e) && qn_persist_make(c, e);
 }
 
 /* ---- a pass */
 
 static u64 twin(const qn_cuda *c, const u8 *host) { return c->scratch + (u64)(host - c->need.scratch); }
 
-static bool copy_books(qn_cuda *c, qn_err *e)
+static bool copy_rows(qn_cuda *c, qn_err *e)
+{
+    const qn_driver *d = &c->gpu.d;
+    const qn_cuda_need *n = &c->need;
+    return qn_driver_ok(d, d->copy_up(twin(c, n->rows), n->rows, (size_t)(n->tables - n->rows), c->gpu.stream), "copying rows", e);
+}
+
+static bool copy_tables(qn_cuda *c, qn_err *e)
 {
     const qn_driver *d = &c->gpu.d;
     const qn_cuda_need *n = &c->need;
     const size_t bytes = (size_t)(n->scratch + n->scratch_bytes - n->tables);
-    if (!qn_driver_ok(d, d->copy_up(twin(c, n->rows), n->rows, (size_t)(n->tables - n->rows), c->gpu.stream), "copying rows", e))
-        return false;
     if (!memcmp(c->shadow, n->tables, bytes)) return true;
     memcpy(c->shadow, n->tables, bytes);
     return qn_driver_ok(d, d->copy_up(twin(c, n->tables), n->tables, bytes, c->gpu.stream), "copying page tables", e);
@@ -115,9 +121,23 @@ static bool copy_books(qn_cuda *c, qn_err *e)
 bool qn_cuda_run(qn_cuda *c, int n, int n_logits, bool timed, qn_err *e)
 {
     c->n_fresh = 0;
-    if (!qn_gpu_enter(&c->gpu, e) || !copy_books(c, e) || !qn_program_run(c, n, n_logits, timed, e)) return false;
+    if (!qn_gpu_enter(&c->gpu, e) || !copy_tables(c, e)) return false;
+    const bool one = n == 1 && n_logits == 1 && c->persist; /* its row comes with the launch */
+    if (one ? !qn_persist_run(c, 1, timed, e) : !copy_rows(c, e) || !qn_program_run(c, n, n_logits, timed, e)) return false;
     if (!qn_gpu_wait(&c->gpu, e)) return false;
     c->n_fresh = n_logits;
+    return true;
+}
+
+bool qn_cuda_can_decode(const qn_cuda *c) { return c->persist != NULL; }
+const char *qn_cuda_why_not(const qn_cuda *c) { return c->why_not; }
+
+bool qn_cuda_decode(qn_cuda *c, int n, i32 *out, qn_err *e)
+{
+    c->n_fresh = 0;
+    if (!qn_gpu_enter(&c->gpu, e) || !copy_tables(c, e) || !qn_persist_run(c, n, false, e) || !qn_gpu_wait(&c->gpu, e)) return false;
+    memcpy(out, qn_persist_chosen(c), (size_t)n * sizeof *out);
+    c->n_fresh = 1;
     return true;
 }
 

@@ -28,6 +28,7 @@ typedef struct qn_cuda_need {
     const u8 *scratch;        /* host scratch; the device has a twin of it */
     size_t scratch_bytes;
     const u8 *logits, *rows, *tables; /* inside it, in this order up to its end: results; filled for each pass; changed seldom */
+    const i32 *tokens, *pos, *first; /* inside rows, [n] */
     int n_vocab, n_ctx;
     u64 weights;              /* bytes on the device, at most */
     size_t kv_bytes[2];       /* by layer group */
@@ -49,6 +50,12 @@ bool qn_cuda_load_plan(qn_cuda *c, const qn_cuda_load *l, qn_err *e);
 
 /* Runs the plan on n rows, n_logits of which ask for logits. */
 bool qn_cuda_run(qn_cuda *c, int n, int n_logits, bool timed, qn_err *e);
+/* Makes n tokens of one sequence on the device, each the likeliest behind the one before; row 0 of the pass is the first. Pages for
+ * all of them are in the tables. out [n]: what comes behind each. The logits are those of the last. Only if can_decode. */
+bool qn_cuda_can_decode(const qn_cuda *c);
+bool qn_cuda_decode(qn_cuda *c, int n, i32 *out, qn_err *e);
+#define QN_CUDA_DECODE_MOST 32
+
 /* Brings the logits of the newest pass into the host's buffer, once. */
 bool qn_cuda_fetch(qn_cuda *c, qn_err *e);
 /* Copies bytes from one page to another. */
@@ -59,5 +66,6 @@ u64 qn_cuda_taken(const qn_cuda *c);                          /* device bytes in
 int qn_cuda_decoded(const qn_cuda *c);                        /* matrices that had to become f16 */
 const char *qn_cuda_kernel(const qn_cuda *c, int step, int bucket); /* "linear_q4_cuda_r8" */
 const char *qn_cuda_reason(const qn_cuda *c, int step, int bucket);
+const char *qn_cuda_why_not(const qn_cuda *c);                /* why tokens are made by ordinary kernels; NULL: they are not */
 
 #endif

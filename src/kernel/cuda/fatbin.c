@@ -8,8 +8,9 @@
             ".incbin \"" QN_CUDA "/" #name ".fatbin\"\n.byte 0\n.previous\n");                                              \
     extern const u8 qn_fatbin_##name[];
 EMBED(ops)
-const qn_fatbin qn_fatbins[] = { { "ops", qn_fatbin_ops } };
-const int qn_n_fatbins = 1;
+EMBED(persist)
+const qn_fatbin qn_fatbins[] = { { "ops", qn_fatbin_ops }, { "persist", qn_fatbin_persist } };
+const int qn_n_fatbins = QN_COUNT(qn_fatbins);
 #else
 const qn_fatbin qn_fatbins[] = { { NULL, NULL } };
 const int qn_n_fatbins = 0;

@@ -59,7 +59,7 @@ static bool load_kernels(qn_gpu *g, qn_err *e)
 {
     for (int i = 0; i < qn_n_fatbins; i++)
         if (!load_module(g, &qn_fatbins[i], e)) return false;
-#define FN(name, fatbin)                                                                                                 \
+#define FN(name, fatbin) \
     if (!ok(g, g->d.module_function(&g->fn[FN_##name], module_of(g, #fatbin), "qn_" #name), "finding a kernel", e)) return false;
 #include "kernel/cuda/functions.def"
 #undef FN
@@ -124,6 +124,13 @@ bool qn_gpu_launch(qn_gpu *g, int fn, qn_grid grid, const void *args, qn_err *e)
     void *params[] = { (void *)(uintptr_t)args };
     return ok(g, g->d.launch(g->fn[fn], grid.x, grid.y, 1, grid.threads, 1, 1, grid.smem, g->stream, params, NULL),
               "starting a kernel", e);
+}
+
+bool qn_gpu_launch_together(qn_gpu *g, int fn, qn_grid grid, const void *args, qn_err *e)
+{
+    void *params[] = { (void *)(uintptr_t)args };
+    return ok(g, g->d.launch_together(g->fn[fn], grid.x, grid.y, 1, grid.threads, 1, 1, grid.smem, g->stream, params),
+              "starting the persistent kernel", e);
 }
 
 bool qn_gpu_wait(qn_gpu *g, qn_err *e)

@@ -39,6 +39,8 @@ bool qn_gpu_free_bytes(qn_gpu *g, u64 *bytes, qn_err *e);
 
 typedef struct qn_grid { unsigned x, y, threads, smem; } qn_grid;
 bool qn_gpu_launch(qn_gpu *g, int fn, qn_grid grid, const void *args, qn_err *e);
+/* The same with all blocks on the device at once. */
+bool qn_gpu_launch_together(qn_gpu *g, int fn, qn_grid grid, const void *args, qn_err *e);
 bool qn_gpu_wait(qn_gpu *g, qn_err *e);
 /* The context belongs to the calling thread from now on. */
 bool qn_gpu_enter(qn_gpu *g, qn_err *e);

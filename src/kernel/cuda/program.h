@@ -40,7 +40,16 @@ struct qn_cuda {
     void **events;          /* [plan->n + 1] for timed passes; NULL until the first */
     qn_arena arena;         /* names */
     int n_fresh;            /* rows of logits that are on the device only */
+    struct qn_persist *persist; /* NULL: it cannot run here; why_not says why */
+    const char *why_not;
 };
+
+/* persist.c: tokens of one sequence, by the persistent kernel. make: true without one where the plan or the device has no place
+ * for it. */
+bool qn_persist_make(qn_cuda *c, qn_err *e);
+bool qn_persist_run(qn_cuda *c, int n, bool timed, qn_err *e);
+const i32 *qn_persist_chosen(const qn_cuda *c);
+void qn_persist_close(qn_cuda *c);
 
 /* upload.c: places everything the plan's steps point to. find: where a host pointer's twin is; NULL: nowhere. */
 bool qn_upload(qn_cuda *c, const qn_cuda_load *l, qn_err *e);

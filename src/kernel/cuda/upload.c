@@ -156,7 +156,9 @@ bool qn_upload(qn_cuda *c, const qn_cuda_load *l, qn_err *e)
     c->placed = qn_new_array(3 * (size_t)c->plan->n, sizeof *c->placed, e);
     if (!c->placed) return false;
     const u64 bytes = list_all(c);
-    if (!qn_gpu_take(&c->gpu, "the weights", bytes, &base, e)) return false;
+    u64 slack = 0; /* rows are read in pairs: behind the last there must be something */
+    for (int i = 0; i < c->n_placed; i++) slack = c->placed[i].w.row_bytes > slack ? c->placed[i].w.row_bytes : slack;
+    if (!qn_gpu_take(&c->gpu, "the weights", bytes + slack, &base, e)) return false;
     lift f = { .c = c, .l = l, .all = bytes };
     bool good = open_lift(&f, e);
     for (int i = 0; good && i < c->n_placed; i++) {
