@@ -174,6 +174,10 @@ bool qn_session_push(qn_session *s, int32_t id, qn_err *e);
 /* One pass: rows of every session that has queued tokens, at most n_batch. *left (may be NULL): rows still queued. */
 bool qn_engine_step(qn_engine *en, size_t *left, qn_err *e);
 
+/* Computes what is queued and takes the likeliest next token, n times; ids [n] gets them. All but the last become part of the
+ * timeline, as if pushed. A GPU makes many in one go. */
+bool qn_session_decode(qn_session *s, int n, int32_t *ids, qn_err *e);
+
 /* Logits [n_vocab] of the session's newest token, once nothing of it is queued; NULL before. Valid until the next step. */
 const float *qn_session_logits(const qn_session *s);
 

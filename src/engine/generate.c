@@ -1,5 +1,6 @@
 /* generate.c - one request on a session: prompt in, pieces out. Owns everything that grows with the answer; the passes
  * themselves allocate nothing. */
+#include <math.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -142,8 +143,54 @@ static int hand_out(job *j, i32 id, float logprob, qn_err *e)
     return stop;
 }
 
+/* Only the likeliest token is ever wanted, and nobody looks at the others: then a device may run ahead. */
+static bool is_plain_greedy(const qn_sampling *p)
+{
+    const bool penalties = p->repeat_penalty != 1 || p->presence_penalty != 0 || p->frequency_penalty != 0;
+    return (p->temp <= 0 || p->top_k == 1) && p->n_probs == 0 && p->n_bias == 0 && (!penalties || p->repeat_last_n == 0);
+}
+
+#define AHEAD 16 /* tokens at once: what is made behind an end is thrown away */
+
+static bool run_ahead(job *j, qn_err *e)
+{
+    qn_session *s = j->s;
+    qn_result *out = j->out;
+    i32 ids[AHEAD];
+    int n = 1;
+    if (!qn_session_decode(s, 1, ids, e)) return false; /* from the prompt's logits */
+    out->first_ns = qn_now_ns() - j->begin;
+    for (;;) {
+        const int before = s->n_tokens - n + 1; /* of the timeline, without what this round made */
+        for (int i = 0; i < n; i++) {
+            out->ids[out->n_new++] = ids[i];
+            const int stop = hand_out(j, ids[i], NAN, e);
+            if (stop < 0) return false;
+            out->stop = stop;
+            if (stop == QN_STOP_NONE && out->n_new < j->most) continue;
+            qn_session_rewind(s, before + i);
+            return true;
+        }
+        const i32 last = ids[n - 1];
+        n = qn_mini(AHEAD, j->most - out->n_new);
+        if (!qn_session_push(s, last, e) || !qn_session_decode(s, n, ids, e)) return false;
+    }
+}
+
+static void name_stop(const job *j)
+{
+    qn_result *out = j->out;
+    const bool enough = j->r->n_predict >= 0 && out->n_new >= j->r->n_predict;
+    if (out->stop == QN_STOP_NONE) out->stop = enough ? QN_STOP_LENGTH : QN_STOP_CONTEXT;
+}
+
 static bool run_tokens(job *j, qn_err *e)
 {
+    if (j->most > 0 && j->s->en->cuda && !recorded(j) && is_plain_greedy(&j->r->sampling)) {
+        if (!run_ahead(j, e)) return false;
+        name_stop(j);
+        return true;
+    }
     qn_session *s = j->s;
     qn_result *out = j->out;
     while (out->n_new < j->most) {
@@ -159,8 +206,7 @@ static bool run_tokens(job *j, qn_err *e)
         while (!s->logits)
             if (!qn_engine_step(s->en, NULL, e)) return false;
     }
-    const bool enough = j->r->n_predict >= 0 && out->n_new >= j->r->n_predict;
-    if (out->stop == QN_STOP_NONE) out->stop = enough ? QN_STOP_LENGTH : QN_STOP_CONTEXT;
+    name_stop(j);
     return true;
 }
 

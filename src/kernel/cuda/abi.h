@@ -55,10 +55,10 @@ enum { QN_IN_keep, QN_IN_embed, QN_IN_norm, QN_IN_post, QN_IN_copy };  /* what a
 enum { QN_OUT_store, QN_OUT_add, QN_OUT_silu, QN_OUT_gelu, QN_OUT_logits };
 enum { QN_FORM_float = 1, QN_FORM_int = 2 };  /* how the input is kept: floats, or 16-bit integers with a scale for each 32 */
 
-/* A linear's rows come in pairs, one pair (unit) to a warp at a time: rows 2u and 2u + 1 of a matrix, or row u of two. A unit is
- * cut into spans of columns that fit into a stage of the warp's ring. */
+/* A linear's rows come in pairs, one pair (unit) to a warp at a time: rows 2u and 2u + 1 of a matrix, or row u of two; one by one
+ * where there are fewer pairs than warps. A unit is cut into spans of columns that fit into a stage of the warp's ring. */
 typedef struct qn_ins {
-    uint8_t op, in, out, kind, forms, pad0;
+    uint8_t op, in, out, kind, forms, each; /* each: rows of a unit, 1 or 2 */
     uint16_t warp0;           /* the warp that takes this block's first unit */
     uint16_t wait, signal;    /* counter + 1; 0: none */
     uint32_t wait_for;        /* arrivals of one token */
@@ -73,30 +73,41 @@ typedef struct qn_ins {
     uint64_t dst, bias, bias2;
     uint32_t table;           /* QN_IN_embed: index of its qn_wmat */
     uint32_t step;            /* of the plan */
-    uint64_t pad1;
+    uint32_t row, second;     /* bytes of a whole row, 0: it comes in spans; where a unit's second row lies in a stage */
 } qn_ins;                     /* 10 times 16 bytes: a few lanes of a warp copy it at once */
+
+/* What a warp fetches for one instruction: n units, each two rows, step bytes apart. A warp's fetches lie one behind the other. */
+typedef struct qn_fetch {
+    uint64_t a, b;
+    uint32_t n, step, cols, span, kind, high, scale, s_high, s_scale, each, row, second;
+} qn_fetch;                   /* 4 times 16 bytes */
 
 typedef struct qn_att {
     uint64_t q, k, v, y, q_norm, k_norm, angles, cache, stride, pages;
     int n_head, n_kv, d_head, d_rot, neox, type, window, chunks; /* chunks: most parts that a context is cut into */
     float scale, eps;
-} qn_att;
+    uint64_t pad;
+} qn_att;                     /* 8 times 16 bytes */
 
 /* One launch: n_tokens tokens of one sequence, each the likeliest behind the one before. */
 typedef struct qn_crun {
     uint64_t lists;           /* [blocks, n_ins] qn_ins */
+    uint64_t fetches, fetch_at; /* [] qn_fetch; [blocks * warps + 1] u32: where each warp's begin */
     uint64_t atts, tables;    /* [] qn_att, [] qn_wmat */
     uint64_t counters, heads; /* [] u32; [n_kv] u32, 0 between attentions */
     uint64_t parts;           /* [n_kv, chunks, heads of a group, d_head + 2] */
     uint64_t best;            /* [2] u64: the largest logit so far and its token, of even and odd tokens */
     uint64_t chosen;          /* [n_tokens] i32, for the host */
-    uint64_t stamps;          /* [blocks, n_ins, 2] ns, of the last token; 0: none wanted */
+    uint64_t stamps;          /* [blocks, n_ins, QN_STAMPS] ns, of the last token; 0: none wanted */
     uint32_t n_ins, n_tokens, epoch; /* epoch: tokens that ran before */
     int32_t token, pos, first;/* the first token, its position, where its page table begins */
     uint32_t input_bytes, stage_bytes, n_stages; /* shared memory: the input, then a ring for each warp */
 } qn_crun;
 
-/* most heads of a group; widest input that is normed; instructions in shared memory, of which so many lie ahead */
-enum { QN_P_WARPS = 16, QN_P_GROUP = 8, QN_P_NORM = 8192, QN_P_WINDOW = 12, QN_P_AHEAD = 6 };
+/* stamps of an instruction: it begins, its wait is over, its input is there, its products are made, it has told the others */
+enum { QN_STAMP_begin, QN_STAMP_waited, QN_STAMP_ready, QN_STAMP_done, QN_STAMP_end, QN_STAMPS };
+
+/* instructions in shared memory, of which so many lie ahead */
+enum { QN_P_WARPS = 16, QN_P_WINDOW = 12, QN_P_AHEAD = 6 };
 
 #endif

@@ -165,10 +165,15 @@ bool qn_cuda_copy(qn_cuda *c, u8 *to, const u8 *from, size_t bytes, qn_err *e)
 void qn_cuda_get_info(const qn_cuda *c, qn_cuda_info *out) { fill_info(&c->gpu, out); }
 u64 qn_cuda_taken(const qn_cuda *c) { return c->gpu.taken; }
 int qn_cuda_decoded(const qn_cuda *c) { return c->n_decoded; }
-const char *qn_cuda_kernel(const qn_cuda *c, int step, int bucket) { return c->steps[step].kernel[bucket]; }
+
+static bool merged(const qn_cuda *c, int bucket) { return c->persist && bucket == BUCKET_one; }
+
+const char *qn_cuda_kernel(const qn_cuda *c, int step, int bucket)
+{
+    return merged(c, bucket) ? "persist_cuda" : c->steps[step].kernel[bucket];
+}
 
 const char *qn_cuda_reason(const qn_cuda *c, int step, int bucket)
 {
-    (void)bucket;
-    return c->steps[step].reason;
+    return merged(c, bucket) ? "the whole token is one kernel" : c->steps[step].reason;
 }

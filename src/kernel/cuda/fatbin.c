@@ -9,7 +9,9 @@
     extern const u8 qn_fatbin_##name[];
 EMBED(ops)
 EMBED(persist)
-const qn_fatbin qn_fatbins[] = { { "ops", qn_fatbin_ops }, { "persist", qn_fatbin_persist } };
+EMBED(gemm)
+const qn_fatbin qn_fatbins[] = { { "ops", qn_fatbin_ops }, { "persist", qn_fatbin_persist },
+                                 { "gemm", qn_fatbin_gemm } };
 const int qn_n_fatbins = QN_COUNT(qn_fatbins);
 #else
 const qn_fatbin qn_fatbins[] = { { NULL, NULL } };

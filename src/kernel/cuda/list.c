@@ -9,7 +9,7 @@
 #include "kernel/cuda/weights.h"
 
 #define STAGE 4096u      /* bytes: 2 rows of 1,024 halves */
-#define STATIC_SMEM 512u /* what the kernel declares for itself, at most */
+#define STATIC_SMEM 640u /* what the kernel declares for itself, at most */
 #define MOST_STAGES 4u
 
 typedef struct proto { qn_ins i; u32 units; bool last; } proto; /* an instruction before it is dealt out; last of its phase */
@@ -80,7 +80,6 @@ static bool take_norm(maker *m)
         return true;
     }
     if (a->x != m->x_buffer && a->x != m->picked) return refuse(m, "a norm of something else than the residual stream");
-    if (a->d > QN_P_NORM) return refuse(m, "vectors too long to be normed in one block");
     describe_norm(m, a);
     m->step++;
     return true;
@@ -100,20 +99,24 @@ static u32 planes(u32 kind, u32 cols, u32 *high, u32 *scale)
     return a + h + s;
 }
 
-static void set_matrix(qn_ins *i, const qn_wmat *w)
+/* each: rows of a unit */
+static void set_matrix(qn_ins *i, const qn_wmat *w, u32 each)
 {
     u32 most = step_cols(w->kind), high, scale;
-    while (planes(w->kind, most + step_cols(w->kind), &high, &scale) <= STAGE / 2) most += step_cols(w->kind);
+    while (planes(w->kind, most + step_cols(w->kind), &high, &scale) <= STAGE / each) most += step_cols(w->kind);
+    i->each = (u8)each;
     i->kind = (u8)w->kind;
     i->rows = w->rows;
     i->cols = w->cols;
     i->span = most < w->cols ? most : w->cols;
-    planes(w->kind, i->span, &i->s_high, &i->s_scale);
+    const u32 bytes = planes(w->kind, i->span, &i->s_high, &i->s_scale);
+    i->row = i->span == w->cols && w->row_bytes * each <= STAGE ? w->row_bytes : 0;
+    i->second = i->row ? i->row : bytes;
     i->high = w->high;
     i->scale = w->scale;
     i->wa = w->at;
     i->wb = w->at + w->row_bytes;
-    i->stride = 2 * w->row_bytes;
+    i->stride = each * w->row_bytes;
 }
 
 static bool same_shape(const qn_wmat *a, const qn_wmat *b)
@@ -135,7 +138,7 @@ static int set_output(maker *m, qn_ins *i, u32 *units) /* returns the steps that
     const qn_clinear *a = &args_at(m, 0)->linear;
     i->dst = a->y;
     i->bias = a->bias;
-    *units = (a->w.rows + 1) / 2;
+    *units = (a->w.rows + i->each - 1) / i->each;
     if (is_gated(m)) {
         const qn_clinear *u = &args_at(m, 1)->linear;
         i->out = is(m, 2, OP_geglu) ? QN_OUT_gelu : QN_OUT_silu;
@@ -179,8 +182,10 @@ static bool take_linear(maker *m)
     const qn_clinear *a = &args_at(m, 0)->linear;
     proto *p = &m->at[m->n++];
     *p = (proto){ .i = { .op = QN_I_linear, .step = (u32)m->step } };
-    set_matrix(&p->i, &a->w);
+    const u32 warps = (u32)m->s->n_blocks * QN_P_WARPS;
+    set_matrix(&p->i, &a->w, is_gated(m) || a->w.rows / 2 >= warps ? 2 : 1);
     set_input(m, &p->i, a->x);
+    if (a->w.cols % 4) return refuse(m, "a width that is no multiple of 4");
     const int used = set_output(m, &p->i, &p->units);
     if (used == 2 && (m->embed || m->add)) return refuse(m, "an addition to a residual stream that is not there yet");
     m->step += used;
@@ -213,7 +218,7 @@ static bool take_attend(maker *m)
     const qn_cattend *a = &args_at(m, 2)->attend;
     const int group = a->n_head / a->n_kv;
     if (a->type == QN_KVT_q8) return refuse(m, "a q8_0 KV cache");
-    if (a->d_head > 256 || group > (a->d_head > 128 ? 4 : QN_P_GROUP)) return refuse(m, "heads too large or too many for one block");
+    if (a->d_head > 256 || group > QN_P_WARPS - 2) return refuse(m, "heads too large or too many for one block");
     if (a->n_kv > m->s->n_blocks) return refuse(m, "more KV heads than multiprocessors");
     qn_att *t = &m->l->atts[m->l->n_atts];
     *t = m->att;
@@ -268,8 +273,8 @@ static u32 form_of(u32 kind) { return kind < QN_W_q8 ? QN_FORM_float : QN_FORM_i
 
 static u32 input_bytes(u32 forms, u32 cols)
 {
-    const u32 blocks = (cols + 31) / 32;
-    return (forms & QN_FORM_float ? blocks * 128 : 0) + (forms & QN_FORM_int ? blocks * 80 : 0);
+    const u32 one = (cols + 31) / 32 * 128;
+    return (forms & QN_FORM_float ? one : 0) + (forms & QN_FORM_int ? one : 0);
 }
 
 /* All linears of a phase see the input in the same forms. */
@@ -340,6 +345,32 @@ static void deal_all(const maker *m)
     }
 }
 
+/* ---- what each warp fetches */
+
+static qn_fetch fetch_of(const qn_ins *i, u32 j)
+{
+    const u64 first = (u64)(i->unit + j) * i->stride;
+    return (qn_fetch){ .a = i->wa + first, .b = i->wb + first, .n = (i->n_units - j + QN_P_WARPS - 1) / QN_P_WARPS,
+                       .step = i->stride * QN_P_WARPS, .cols = i->cols, .span = i->span, .kind = i->kind, .high = i->high,
+                       .scale = i->scale, .s_high = i->s_high, .s_scale = i->s_scale, .each = i->each,
+                       .row = i->row, .second = i->second };
+}
+
+static void list_fetches(const maker *m)
+{
+    qn_lists *l = m->l;
+    for (int b = 0; b < l->n_blocks; b++)
+        for (u32 w = 0; w < QN_P_WARPS; w++) {
+            l->fetch_at[(u32)b * QN_P_WARPS + w] = (u32)l->n_fetches;
+            for (int k = 0; k < l->n_ins; k++) {
+                const qn_ins *i = &l->ins[(size_t)b * (size_t)l->n_ins + (size_t)k];
+                const u32 j = (w + QN_P_WARPS - i->warp0) % QN_P_WARPS;
+                if (i->op == QN_I_linear && j < i->n_units) l->fetches[l->n_fetches++] = fetch_of(i, j);
+            }
+        }
+    l->fetch_at[l->n_blocks * QN_P_WARPS] = (u32)l->n_fetches;
+}
+
 static bool finish(maker *m, qn_err *e)
 {
     qn_lists *l = m->l;
@@ -350,9 +381,14 @@ static bool finish(maker *m, qn_err *e)
     if (!set_smem(m)) return false;
     l->n_ins = m->n;
     l->n_counters = m->phase;
-    l->ins = qn_new_array((size_t)m->s->n_blocks * (size_t)m->n, sizeof *l->ins, e);
-    if (l->ins) deal_all(m);
-    return l->ins != NULL;
+    const size_t n = (size_t)m->s->n_blocks;
+    l->ins = qn_new_array(n * (size_t)m->n, sizeof *l->ins, e);
+    l->fetch_at = l->ins ? qn_new_array(n * QN_P_WARPS + 1, sizeof *l->fetch_at, e) : NULL;
+    l->fetches = l->fetch_at ? qn_new_array(n * QN_P_WARPS * (size_t)m->n, sizeof *l->fetches, e) : NULL;
+    if (!l->fetches) return false;
+    deal_all(m);
+    list_fetches(m);
+    return true;
 }
 
 bool qn_lists_make(qn_lists *l, const qn_list_setup *s, const char **why, qn_err *e)
@@ -376,6 +412,8 @@ bool qn_lists_make(qn_lists *l, const qn_list_setup *s, const char **why, qn_err
 void qn_lists_close(qn_lists *l)
 {
     qn_free(l->ins);
+    qn_free(l->fetches);
+    qn_free(l->fetch_at);
     qn_free(l->atts);
     qn_free(l->tables);
     *l = (qn_lists){ 0 };

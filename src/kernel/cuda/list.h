@@ -14,9 +14,11 @@ typedef struct qn_list_setup {
 
 typedef struct qn_lists {
     qn_ins *ins;            /* [n_blocks, n_ins] */
+    qn_fetch *fetches;      /* [n_fetches] warp by warp */
+    u32 *fetch_at;          /* [n_blocks * QN_P_WARPS + 1] */
     qn_att *atts;           /* [n_atts] */
     qn_wmat *tables;        /* [n_tables] */
-    int n_blocks, n_ins, n_atts, n_tables, n_counters, n_heads;
+    int n_blocks, n_ins, n_fetches, n_atts, n_tables, n_counters, n_heads;
     size_t part_floats;     /* of all parts of an attention */
     u32 input_bytes, stage_bytes, n_stages;
     size_t smem;            /* of a block */

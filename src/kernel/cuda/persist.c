@@ -8,7 +8,7 @@ typedef struct qn_persist {
     qn_lists l;
     qn_crun run;            /* what every launch has in common */
     i32 *chosen;            /* [QN_CUDA_DECODE_MOST] pinned; the device writes it */
-    u64 *stamps;            /* [n_blocks, n_ins, 2] of the newest timed token; NULL until then */
+    u64 *stamps;            /* [n_blocks, n_ins, QN_STAMPS] of the newest timed token; NULL until then */
     u64 stamps_at;
     u32 epoch;
 } qn_persist;
@@ -22,6 +22,8 @@ static bool send_lists(qn_cuda *c, qn_persist *p, qn_err *e)
     const qn_lists *l = &p->l;
     const struct { u64 *at; const void *from; u64 bytes; } parts[] = {
         { &p->run.lists, l->ins, (u64)l->n_blocks * (u64)l->n_ins * sizeof *l->ins },
+        { &p->run.fetches, l->fetches, (u64)l->n_fetches * sizeof *l->fetches },
+        { &p->run.fetch_at, l->fetch_at, ((u64)l->n_blocks * QN_P_WARPS + 1) * sizeof *l->fetch_at },
         { &p->run.atts, l->atts, (u64)l->n_atts * sizeof *l->atts },
         { &p->run.tables, l->tables, (u64)l->n_tables * sizeof *l->tables },
         { &p->run.counters, NULL, (u64)l->n_counters * 4 },
@@ -99,7 +101,7 @@ const i32 *qn_persist_chosen(const qn_cuda *c) { return c->persist->chosen; }
 
 static bool make_stamps(qn_cuda *c, qn_persist *p, qn_err *e)
 {
-    const size_t n = 2 * (size_t)p->l.n_blocks * (size_t)p->l.n_ins;
+    const size_t n = QN_STAMPS * (size_t)p->l.n_blocks * (size_t)p->l.n_ins;
     if (p->stamps) return true;
     if (!qn_gpu_take(&c->gpu, "stamps", n * sizeof *p->stamps, &p->stamps_at, e)) return false;
     p->stamps = qn_new_array(n, sizeof *p->stamps, e);
@@ -110,13 +112,13 @@ static void read_stamps(qn_cuda *c, const qn_persist *p)
 {
     u64 before = UINT64_MAX;
     for (int b = 0; b < p->l.n_blocks; b++) {
-        const u64 begin = p->stamps[2 * (size_t)b * (size_t)p->l.n_ins];
+        const u64 begin = p->stamps[QN_STAMPS * (size_t)b * (size_t)p->l.n_ins];
         before = begin < before ? begin : before;
     }
     for (int k = 0; k < p->l.n_ins; k++) {
         u64 end = before;
         for (int b = 0; b < p->l.n_blocks; b++) {
-            const u64 t = p->stamps[2 * ((size_t)b * (size_t)p->l.n_ins + (size_t)k) + 1];
+            const u64 t = p->stamps[QN_STAMPS * ((size_t)b * (size_t)p->l.n_ins + (size_t)k) + QN_STAMP_end];
             end = t > end ? t : end;
         }
         qn_step *s = &c->plan->steps[p->l.ins[k].step];
@@ -142,7 +144,7 @@ bool qn_persist_run(qn_cuda *c, int n, bool timed, qn_err *e)
     const qn_grid g = { (unsigned)p->l.n_blocks, 1, 32 * QN_P_WARPS, (unsigned)p->l.smem };
     if (!qn_gpu_launch_together(&c->gpu, FN_persist, g, &r, e)) return false;
     if (!timed) return true;
-    const size_t bytes = 2 * (size_t)p->l.n_blocks * (size_t)p->l.n_ins * sizeof *p->stamps;
+    const size_t bytes = QN_STAMPS * (size_t)p->l.n_blocks * (size_t)p->l.n_ins * sizeof *p->stamps;
     if (!qn_driver_ok(d, d->copy_down(p->stamps, p->stamps_at, bytes, c->gpu.stream), "fetching stamps", e) ||
         !qn_gpu_wait(&c->gpu, e)) return false;
     read_stamps(c, p);

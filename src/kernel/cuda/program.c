@@ -89,6 +89,10 @@ static bool place(qn_cuda *c, const qn_step *s, qn_cargs *out, qn_err *e)
     }
 }
 
+static bool has_gemm(const qn_wmat *w) { return w->kind != QN_W_f32 && w->cols % 8 == 0; }
+
+#define GEMV_MOST 8 /* rows up to which weights are read by one warp a row; more go to the tensor cores */
+
 /* ---- names, for `quern plan` */
 
 static const char *name_of(qn_cuda *c, const qn_step *s, const qn_cstep *t, int bucket, qn_err *e)
@@ -96,7 +100,7 @@ static const char *name_of(qn_cuda *c, const qn_step *s, const qn_cstep *t, int 
     char text[64];
     if (s->op == OP_linear)
         snprintf(text, sizeof text, "linear_%s_cuda_%s", qn_wmat_name((int)t->args.linear.w.kind),
-                 bucket == BUCKET_one ? "r1" : "r8");
+                 bucket == BUCKET_one ? "r1" : bucket == BUCKET_few || !has_gemm(&t->args.linear.w) ? "r8" : "mma");
     else
         snprintf(text, sizeof text, "%s_cuda_plain", qn_ops[s->op].name);
     return qn_arena_strndup(&c->arena, text, strlen(text), e);
@@ -129,9 +133,26 @@ bool qn_program_make(qn_cuda *c, qn_err *e)
 
 static unsigned per(u64 n, unsigned each) { return (unsigned)((n + each - 1) / each); }
 
+/* Which tiles: the largest that keep every multiprocessor busy. 16 * MT * 2 rows of x, 8 * NT * 4 rows of w. */
+static int gemm_of(const qn_cuda *c, const qn_clinear *a, qn_grid *g)
+{
+    static const int first[QN_W_KINDS] = { [QN_W_f16] = FN_gemm_f16_4_4, [QN_W_bf16] = FN_gemm_bf16_4_4,
+                                           [QN_W_q8] = FN_gemm_q8_4_4, [QN_W_q4] = FN_gemm_q4_4_4, [QN_W_q4m] = FN_gemm_q4m_4_4,
+                                           [QN_W_q6] = FN_gemm_q6_4_4 };
+    static const struct { unsigned t, r; } tile[] = { { 128, 128 }, { 128, 64 }, { 64, 64 } };
+    if (a->n <= GEMV_MOST || !has_gemm(&a->w)) return -1;
+    for (int i = a->n <= 64 ? 2 : 0;; i++) {
+        *g = (qn_grid){ per(a->w.rows, tile[i].r), per((u64)a->n, tile[i].t), 256, 0 };
+        if (i == 2 || g->x * g->y >= (unsigned)c->gpu.n_sm) return first[a->w.kind] + i;
+    }
+}
+
 static bool launch_linear(qn_cuda *c, qn_clinear *a, int n, qn_err *e)
 {
+    qn_grid tiles;
     a->n = n;
+    const int gemm = gemm_of(c, a, &tiles);
+    if (gemm >= 0) return qn_gpu_launch(&c->gpu, gemm, tiles, a, e);
     const qn_grid g = { per(a->w.rows, 8), per((u64)n, n == 1 ? 1 : 8), 256, 0 };
     return qn_gpu_launch(&c->gpu, n == 1 ? FN_linear_r1 : FN_linear_r8, g, a, e);
 }

@@ -1,0 +1,161 @@
+/* gemm.cu - linears over many rows, on the tensor cores: y[t, r] = x[t, :] * w[r, :]. Weights of any kind are decoded to f16 once per
+ * tile on their way into shared memory, activations are rounded to f16 there (and held within its range), sums are floats. Two
+ * buffers: the next tile's bytes are on their way while this one is multiplied. A sum's order does not depend on the tile, so a
+ * row's result does not depend on its company. */
+#include "kernel/cuda/weights.cuh"
+
+#define BK 32               /* columns of a tile */
+#define PITCH (BK + 8)      /* halves from row to row: eight rows of 16 bytes then lie in different banks */
+
+static __device__ __forceinline__ uint32_t pack2(float a, float b)
+{
+    const __half2 h = __floats2half2_rn(fminf(fmaxf(a, -65504.f), 65504.f), fminf(fmaxf(b, -65504.f), 65504.f));
+    return *reinterpret_cast<const uint32_t *>(&h);
+}
+
+static __device__ __forceinline__ uint4 pack8(const float v[8])
+{
+    return make_uint4(pack2(v[0], v[1]), pack2(v[2], v[3]), pack2(v[4], v[5]), pack2(v[6], v[7]));
+}
+
+static __device__ __forceinline__ void ldmatrix4(uint32_t r[4], const __half *p)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"((uint32_t)__cvta_generic_to_shared(p)));
+}
+
+static __device__ __forceinline__ void mma(float c[4], const uint32_t a[4], uint32_t b0, uint32_t b1)
+{
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
+/* 8 weights as f16, straight where they are f16 already */
+template <int KIND> static __device__ __forceinline__ uint4 weights_half8(const uint8_t *row, const qn_wmat &w, int c)
+{
+    if (KIND == QN_W_f16) return *reinterpret_cast<const uint4 *>(row + 2 * (size_t)c);
+    float v[8];
+    weights8<KIND>(row, w, c, v);
+    return pack8(v);
+}
+
+/* What a thread carries from memory to shared memory: TR rows of 32 columns by 256 threads are TR / 32 pieces of 8 columns. */
+template <int N> struct cargo { uint4 v[N]; };
+
+template <int KIND, int N>
+static __device__ __forceinline__ void fetch_weights(cargo<N> &g, const qn_wmat &w, int r0, int c0)
+{
+#pragma unroll
+    for (int i = 0; i < N; i++) {
+        const int e = (int)threadIdx.x + 256 * i, r = r0 + e / 4, c = c0 + e % 4 * 8;
+        g.v[i] = make_uint4(0, 0, 0, 0);
+        if (r < (int)w.rows && c < (int)w.cols)
+            g.v[i] = weights_half8<KIND>(at<const uint8_t>(w.at) + (size_t)r * w.row_bytes, w, c);
+    }
+}
+
+template <int N> static __device__ __forceinline__ void fetch_rows(cargo<N> &g, const qn_clinear &a, int t0, int c0)
+{
+#pragma unroll
+    for (int i = 0; i < N; i++) {
+        const int e = (int)threadIdx.x + 256 * i, t = t0 + e / 4, c = c0 + e % 4 * 8;
+        g.v[i] = make_uint4(0, 0, 0, 0);
+        if (t >= a.n || c >= (int)a.w.cols) continue;
+        const float4 *x = reinterpret_cast<const float4 *>(at<const float>(a.x) + (size_t)t * a.w.cols + c);
+        const float4 p = x[0], q = x[1];
+        const float v[8] = { p.x, p.y, p.z, p.w, q.x, q.y, q.z, q.w };
+        g.v[i] = pack8(v);
+    }
+}
+
+template <int N> static __device__ __forceinline__ void put(const cargo<N> &g, __half *tile)
+{
+#pragma unroll
+    for (int i = 0; i < N; i++) {
+        const int e = (int)threadIdx.x + 256 * i;
+        *reinterpret_cast<uint4 *>(tile + e / 4 * PITCH + e % 4 * 8) = g.v[i];
+    }
+}
+
+/* One tile's products of a warp: 16 * MT rows of x with 8 * NT rows of w. */
+template <int MT, int NT>
+static __device__ __forceinline__ void multiply(float (&acc)[MT][NT][4], const __half *x, const __half *w, int lane)
+{
+#pragma unroll
+    for (int k = 0; k < BK; k += 16) {
+        uint32_t a[MT][4], b[NT / 2][4];
+#pragma unroll
+        for (int m = 0; m < MT; m++) ldmatrix4(a[m], x + (16 * m + lane % 16) * PITCH + k + lane / 16 * 8);
+#pragma unroll
+        for (int n = 0; n < NT / 2; n++)
+            ldmatrix4(b[n], w + (16 * n + lane % 8 + lane / 16 * 8) * PITCH + k + lane / 8 % 2 * 8);
+#pragma unroll
+        for (int m = 0; m < MT; m++)
+#pragma unroll
+            for (int n = 0; n < NT; n++) mma(acc[m][n], a[m], b[n / 2][n % 2 * 2], b[n / 2][n % 2 * 2 + 1]);
+    }
+}
+
+template <int MT, int NT>
+static __device__ __forceinline__ void store(const float (&acc)[MT][NT][4], const qn_clinear &a, int t0, int r0, int lane)
+{
+    const int rows = (int)a.w.rows;
+    const float *bias = at<const float>(a.bias);
+#pragma unroll
+    for (int n = 0; n < NT; n++) {
+        const int r = r0 + 8 * n + lane % 4 * 2;
+        const float b0 = bias && r < rows ? bias[r] : 0.f, b1 = bias && r + 1 < rows ? bias[r + 1] : 0.f;
+#pragma unroll
+        for (int m = 0; m < MT; m++)
+#pragma unroll
+            for (int h = 0; h < 2; h++) {
+                const int t = t0 + 16 * m + lane / 4 + 8 * h;
+                if (t >= a.n) continue;
+                float *y = at<float>(a.y) + (size_t)t * rows + r;
+                if (r < rows) y[0] = acc[m][n][2 * h] + b0;
+                if (r + 1 < rows) y[1] = acc[m][n][2 * h + 1] + b1;
+            }
+    }
+}
+
+template <int KIND, int MT, int NT> static __device__ __forceinline__ void gemm(const qn_clinear &a)
+{
+    const int BT = 32 * MT, BR = 32 * NT; /* 2 warps by 4 */
+    __shared__ __align__(16) __half xs[2][BT * PITCH], ws[2][BR * PITCH];
+    const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32, t0 = (int)blockIdx.y * BT, r0 = (int)blockIdx.x * BR;
+    const int wt = warp / 4 * 16 * MT, wr = warp % 4 * 8 * NT, cols = (int)a.w.cols;
+    float acc[MT][NT][4] = {};
+    cargo<BT / 64> x;
+    cargo<BR / 64> w;
+    fetch_rows(x, a, t0, 0);
+    fetch_weights<KIND>(w, a.w, r0, 0);
+    put(x, xs[0]);
+    put(w, ws[0]);
+    __syncthreads();
+    for (int c = 0, b = 0; c < cols; c += BK, b ^= 1) {
+        const bool more = c + BK < cols;
+        if (more) {
+            fetch_rows(x, a, t0, c + BK);
+            fetch_weights<KIND>(w, a.w, r0, c + BK);
+        }
+        multiply<MT, NT>(acc, xs[b] + wt * PITCH, ws[b] + wr * PITCH, lane);
+        if (more) {
+            put(x, xs[b ^ 1]);
+            put(w, ws[b ^ 1]);
+        }
+        __syncthreads();
+    }
+    store<MT, NT>(acc, a, t0 + wt, r0 + wr, lane);
+}
+
+/* Tiles of 128 x 128 where there are enough of them for every multiprocessor, else smaller ones. */
+#define GEMM(kind)                                                                                                       \
+    extern "C" __global__ void __launch_bounds__(256) qn_gemm_##kind##_4_4(const qn_clinear a) { gemm<QN_W_##kind, 4, 4>(a); } \
+    extern "C" __global__ void __launch_bounds__(256) qn_gemm_##kind##_4_2(const qn_clinear a) { gemm<QN_W_##kind, 4, 2>(a); } \
+    extern "C" __global__ void __launch_bounds__(256) qn_gemm_##kind##_2_2(const qn_clinear a) { gemm<QN_W_##kind, 2, 2>(a); }
+GEMM(f16)
+GEMM(bf16)
+GEMM(q8)
+GEMM(q4)
+GEMM(q4m)
+GEMM(q6)
