@@ -7,39 +7,12 @@
 /* cmocka wants these first */
 #include <cmocka.h>
 
-#include "base/half.h"
 #include "base/mem.h"
 #include "base/rng.h"
 #include "kernel/cuda/weights.h"
+#include "device_row.h"
 
 #define COLS 768
-
-static float half_at(const u8 *p, u32 i)
-{
-    u16 h;
-    memcpy(&h, p + 2 * i, 2);
-    return qn_f16_f32(h);
-}
-
-static float weight_at(const qn_wmat *w, const u8 *row, u32 c)
-{
-    float f;
-    u16 h;
-    const u32 nibble = (u32)(row[c / 32 * 16 + c % 16] >> (c % 32 < 16 ? 0 : 4)) & 15;
-    switch (w->kind) {
-    case QN_W_f32: memcpy(&f, row + 4 * c, 4); return f;
-    case QN_W_f16: return half_at(row, c);
-    case QN_W_bf16: memcpy(&h, row + 2 * c, 2); return qn_bf16_f32(h);
-    case QN_W_q8: return half_at(row + w->scale, c / 32) * (float)(i8)row[c];
-    case QN_W_q4: return half_at(row + w->scale, c / 32) * (float)((int)nibble - 8);
-    case QN_W_q4m: return half_at(row + w->scale, c / 32 * 2) * (float)nibble + half_at(row + w->scale, c / 32 * 2 + 1);
-    default: break;
-    }
-    u32 high;
-    memcpy(&high, row + w->high + c / 32 * 8 + c % 32 / 16 * 4, 4);
-    const u32 two = high >> (8 * (c % 4) + 2 * (c / 4 % 4)) & 3;
-    return half_at(row + w->scale, c / 16) * (float)((int)(nibble | two << 4) - 32);
-}
 
 static void rows_survive(void **state)
 {
@@ -57,7 +30,7 @@ static void rows_survive(void **state)
         qn_wmat_pack_row(&w, type, stored, row);
         qn_dtypes[t].decode(stored, want, COLS);
         for (u32 c = 0; c < COLS; c++) {
-            const float got = weight_at(&w, row, c), most = fabsf(want[c]) + (w.kind == QN_W_q4m ? 4 : 0);
+            const float got = row_weight(w.kind, w.high, w.scale, row, c), most = fabsf(want[c]) + (w.kind == QN_W_q4m ? 4 : 0);
             if (fabsf(got - want[c]) > most / 1024)
                 fail_msg("%s, column %u: %g, wanted %g", qn_dtypes[t].name, c, (double)got, (double)want[c]);
         }
