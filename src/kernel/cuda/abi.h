@@ -76,7 +76,7 @@ typedef struct qn_ins {
     uint32_t row, second;     /* bytes of a whole row, 0: it comes in spans; where a unit's second row lies in a stage */
 } qn_ins;                     /* 10 times 16 bytes: a few lanes of a warp copy it at once */
 
-/* What a warp fetches for one instruction: n units, each two rows, step bytes apart. A warp's fetches lie one behind the other. */
+/* What a warp fetches for one instruction: n units, step bytes apart. A warp's fetches lie one behind the other. */
 typedef struct qn_fetch {
     uint64_t a, b;
     uint32_t n, step, cols, span, kind, high, scale, s_high, s_scale, each, row, second;

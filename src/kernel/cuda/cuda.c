@@ -105,7 +105,8 @@ static bool copy_rows(qn_cuda *c, qn_err *e)
 {
     const qn_driver *d = &c->gpu.d;
     const qn_cuda_need *n = &c->need;
-    return qn_driver_ok(d, d->copy_up(twin(c, n->rows), n->rows, (size_t)(n->tables - n->rows), c->gpu.stream), "copying rows", e);
+    const size_t bytes = (size_t)(n->tables - n->rows);
+    return qn_driver_ok(d, d->copy_up(twin(c, n->rows), n->rows, bytes, c->gpu.stream), "copying rows", e);
 }
 
 static bool copy_tables(qn_cuda *c, qn_err *e)
@@ -135,7 +136,8 @@ const char *qn_cuda_why_not(const qn_cuda *c) { return c->why_not; }
 bool qn_cuda_decode(qn_cuda *c, int n, i32 *out, qn_err *e)
 {
     c->n_fresh = 0;
-    if (!qn_gpu_enter(&c->gpu, e) || !copy_tables(c, e) || !qn_persist_run(c, n, false, e) || !qn_gpu_wait(&c->gpu, e)) return false;
+    if (!qn_gpu_enter(&c->gpu, e) || !copy_tables(c, e) || !qn_persist_run(c, n, false, e)) return false;
+    if (!qn_gpu_wait(&c->gpu, e)) return false;
     memcpy(out, qn_persist_chosen(c), (size_t)n * sizeof *out);
     c->n_fresh = 1;
     return true;

@@ -29,6 +29,7 @@ typedef struct qn_cuda_need {
     size_t scratch_bytes;
     const u8 *logits, *rows, *tables; /* inside it, in this order up to its end: results; filled for each pass; changed seldom */
     const i32 *tokens, *pos, *first; /* inside rows, [n] */
+    const void *narrow;       /* inside scratch, [n, widest input] of 2 bytes: activations as f16 */
     int n_vocab, n_ctx;
     u64 weights;              /* bytes on the device, at most */
     size_t kv_bytes[2];       /* by layer group */
@@ -50,8 +51,8 @@ bool qn_cuda_load_plan(qn_cuda *c, const qn_cuda_load *l, qn_err *e);
 
 /* Runs the plan on n rows, n_logits of which ask for logits. */
 bool qn_cuda_run(qn_cuda *c, int n, int n_logits, bool timed, qn_err *e);
-/* Makes n tokens of one sequence on the device, each the likeliest behind the one before; row 0 of the pass is the first. Pages for
- * all of them are in the tables. out [n]: what comes behind each. The logits are those of the last. Only if can_decode. */
+/* Makes n tokens of one sequence on the device, each the likeliest behind the one before; row 0 of the pass is the first. Pages
+ * for all of them are in the tables. out [n]: what comes behind each. The logits are those of the last. Only if can_decode. */
 bool qn_cuda_can_decode(const qn_cuda *c);
 bool qn_cuda_decode(qn_cuda *c, int n, i32 *out, qn_err *e);
 #define QN_CUDA_DECODE_MOST 32

@@ -10,8 +10,9 @@
 EMBED(ops)
 EMBED(persist)
 EMBED(gemm)
+EMBED(flash)
 const qn_fatbin qn_fatbins[] = { { "ops", qn_fatbin_ops }, { "persist", qn_fatbin_persist },
-                                 { "gemm", qn_fatbin_gemm } };
+                                 { "gemm", qn_fatbin_gemm }, { "flash", qn_fatbin_flash } };
 const int qn_n_fatbins = QN_COUNT(qn_fatbins);
 #else
 const qn_fatbin qn_fatbins[] = { { NULL, NULL } };

@@ -1,6 +1,6 @@
 /* gemm.cu - linears over many rows, on the tensor cores: y[t, r] = x[t, :] * w[r, :]. Weights of any kind are decoded to f16 once per
- * tile on their way into shared memory, activations are rounded to f16 there (and held within its range), sums are floats. Two
- * buffers: the next tile's bytes are on their way while this one is multiplied. A sum's order does not depend on the tile, so a
+ * tile on their way into shared memory, activations are rounded to f16 before (and held within its range), sums are floats. The
+ * next tiles' bytes are on their way while one is multiplied. A sum's order does not depend on the tile, so a
  * row's result does not depend on its company. */
 #include "kernel/cuda/weights.cuh"
 
@@ -54,17 +54,22 @@ static __device__ __forceinline__ void fetch_weights(cargo<N> &g, const qn_wmat 
     }
 }
 
-template <int N> static __device__ __forceinline__ void fetch_rows(cargo<N> &g, const qn_clinear &a, int t0, int c0)
+/* 16 bytes into shared memory, past the registers; zeros where there is nothing. */
+static __device__ __forceinline__ void copy16(__half *to, const void *from, bool there)
+{
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+                 :: "r"((uint32_t)__cvta_generic_to_shared(to)), "l"(from), "r"(there ? 16 : 0) : "memory");
+}
+
+/* n rows of a tile, of a matrix of halves whose rows are row_bytes apart */
+template <int N>
+static __device__ __forceinline__ void copy_tile(__half *tile, uint64_t matrix, size_t row_bytes, int r0, int rows, int c0, int cols)
 {
 #pragma unroll
     for (int i = 0; i < N; i++) {
-        const int e = (int)threadIdx.x + 256 * i, t = t0 + e / 4, c = c0 + e % 4 * 8;
-        g.v[i] = make_uint4(0, 0, 0, 0);
-        if (t >= a.n || c >= (int)a.w.cols) continue;
-        const float4 *x = reinterpret_cast<const float4 *>(at<const float>(a.x) + (size_t)t * a.w.cols + c);
-        const float4 p = x[0], q = x[1];
-        const float v[8] = { p.x, p.y, p.z, p.w, q.x, q.y, q.z, q.w };
-        g.v[i] = pack8(v);
+        const int e = (int)threadIdx.x + 256 * i, r = r0 + e / 4, c = c0 + e % 4 * 8;
+        const bool there = r < rows && c < cols;
+        copy16(tile + e / 4 * PITCH + e % 4 * 8, at<const uint8_t>(matrix) + (there ? (size_t)r * row_bytes + 2 * (size_t)c : 0), there);
     }
 }
 
@@ -118,34 +123,48 @@ static __device__ __forceinline__ void store(const float (&acc)[MT][NT][4], cons
     }
 }
 
+#define STAGES 4            /* tiles of x (and of f16 weights) on their way or in use */
+
 template <int KIND, int MT, int NT> static __device__ __forceinline__ void gemm(const qn_clinear &a)
 {
-    const int BT = 32 * MT, BR = 32 * NT; /* 2 warps by 4 */
-    __shared__ __align__(16) __half xs[2][BT * PITCH], ws[2][BR * PITCH];
+    extern __shared__ __align__(16) __half smem[];
+    const int BT = 32 * MT, BR = 32 * NT, STAGE = (BT + BR) * PITCH; /* 2 warps by 4 */
     const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32, t0 = (int)blockIdx.y * BT, r0 = (int)blockIdx.x * BR;
-    const int wt = warp / 4 * 16 * MT, wr = warp % 4 * 8 * NT, cols = (int)a.w.cols;
+    const int wt = warp / 4 * 16 * MT, wr = warp % 4 * 8 * NT, cols = (int)a.w.cols, tiles = (cols + BK - 1) / BK;
     float acc[MT][NT][4] = {};
-    cargo<BT / 64> x;
     cargo<BR / 64> w;
-    fetch_rows(x, a, t0, 0);
-    fetch_weights<KIND>(w, a.w, r0, 0);
-    put(x, xs[0]);
-    put(w, ws[0]);
-    __syncthreads();
-    for (int c = 0, b = 0; c < cols; c += BK, b ^= 1) {
-        const bool more = c + BK < cols;
-        if (more) {
-            fetch_rows(x, a, t0, c + BK);
-            fetch_weights<KIND>(w, a.w, r0, c + BK);
+    const auto begin = [&](int j) { /* tile j on its way */
+        __half *xs = smem + j % STAGES * STAGE;
+        if (j < tiles) {
+            copy_tile<BT / 64>(xs, a.x, 2 * (size_t)cols, t0, a.n, j * BK, cols);
+            if (KIND == QN_W_f16) copy_tile<BR / 64>(xs + BT * PITCH, a.w.at, a.w.row_bytes, r0, (int)a.w.rows, j * BK, cols);
         }
-        multiply<MT, NT>(acc, xs[b] + wt * PITCH, ws[b] + wr * PITCH, lane);
-        if (more) {
-            put(x, xs[b ^ 1]);
-            put(w, ws[b ^ 1]);
-        }
+        asm volatile("cp.async.commit_group;" ::: "memory");
+    };
+    for (int j = 0; j < STAGES - 1; j++) begin(j);
+    if (KIND != QN_W_f16) {
+        fetch_weights<KIND>(w, a.w, r0, 0);
+        put(w, smem + BT * PITCH);
+    }
+    for (int j = 0; j < tiles; j++) {
+        const __half *xs = smem + j % STAGES * STAGE;
+        asm volatile("cp.async.wait_group %0;" :: "n"(STAGES - 2) : "memory");
         __syncthreads();
+        begin(j + STAGES - 1);
+        if (KIND != QN_W_f16 && j + 1 < tiles) fetch_weights<KIND>(w, a.w, r0, (j + 1) * BK);
+        multiply<MT, NT>(acc, xs + wt * PITCH, xs + (BT + wr) * PITCH, lane);
+        if (KIND != QN_W_f16 && j + 1 < tiles) put(w, smem + (j + 1) % STAGES * STAGE + BT * PITCH);
     }
     store<MT, NT>(acc, a, t0 + wt, r0 + wr, lane);
+}
+
+/* Activations as f16, held within its range: once for all matrices that read them. n is a multiple of 4. */
+extern "C" __global__ void qn_narrow(const qn_cadd a)
+{
+    const uint32_t i = 4 * (blockIdx.x * blockDim.x + threadIdx.x);
+    if (i >= a.n) return;
+    const float4 v = *reinterpret_cast<const float4 *>(at<const float>(a.y) + i);
+    *reinterpret_cast<uint2 *>(at<__half>(a.x) + i) = make_uint2(pack2(v.x, v.y), pack2(v.z, v.w));
 }
 
 /* Tiles of 128 x 128 where there are enough of them for every multiprocessor, else smaller ones. */

@@ -76,7 +76,8 @@ bool qn_gpu_open(qn_gpu *g, int ordinal, bool kernels, qn_err *e)
     if (!ok(g, error, "opening the device", e)) return false;
     g->retained = true;
     return ok(g, g->d.ctx_set(g->ctx), "entering the device", e) &&
-           ok(g, g->d.stream_create(&g->stream, CU_STREAM_NON_BLOCKING), "making a stream", e) && (!kernels || load_kernels(g, e));
+           ok(g, g->d.stream_create(&g->stream, CU_STREAM_NON_BLOCKING), "making a stream", e) &&
+           (!kernels || load_kernels(g, e));
 }
 
 void qn_gpu_close(qn_gpu *g)

@@ -37,7 +37,11 @@ typedef struct maker {
     const char *why;
 } maker;
 
-static const qn_step *step_at(const maker *m, int i) { return m->step + i < m->s->plan->n ? &m->s->plan->steps[m->step + i] : NULL; }
+static const qn_step *step_at(const maker *m, int i)
+{
+    return m->step + i < m->s->plan->n ? &m->s->plan->steps[m->step + i] : NULL;
+}
+
 static const qn_cargs *args_at(const maker *m, int i) { return &m->s->steps[m->step + i].args; }
 static bool is(const maker *m, int i, qn_op op) { return step_at(m, i) && step_at(m, i)->op == op; }
 

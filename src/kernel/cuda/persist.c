@@ -1,5 +1,5 @@
-/* persist.c - the host's side of the persistent kernel: its lists on the device, one launch for some tokens, and its stamps as the
- * times of the plan's steps. */
+/* persist.c - the host's side of the persistent kernel: its lists on the device, one launch for some tokens, and its stamps as
+ * the times of the plan's steps. */
 #include <string.h>
 
 #include "kernel/cuda/list.h"

@@ -91,6 +91,8 @@ static bool place(qn_cuda *c, const qn_step *s, qn_cargs *out, qn_err *e)
 
 static bool has_gemm(const qn_wmat *w) { return w->kind != QN_W_f32 && w->cols % 8 == 0; }
 
+enum { GEMM_STAGES = 4, GEMM_PITCH = 40 }; /* of gemm.cu */
+
 #define GEMV_MOST 8 /* rows up to which weights are read by one warp a row; more go to the tensor cores */
 
 /* ---- names, for `quern plan` */
@@ -126,6 +128,9 @@ bool qn_program_make(qn_cuda *c, qn_err *e)
         for (int b = 0; b < N_BUCKETS; b++)
             if (!(t->kernel[b] = name_of(c, s, t, b, e))) return false;
     }
+    for (int f = FN_gemm_f16_4_4; f < FN_narrow; f++) /* absent where a test's driver has no kernels */
+        if (c->gpu.fn[f] && !qn_driver_ok(&c->gpu.d, c->gpu.d.function_set(c->gpu.fn[f], CU_FUNC_DYNAMIC_SMEM, GEMM_STAGES * 256 *
+                                                                           GEMM_PITCH * 2), "sizing shared memory", e)) return false;
     return qn_gpu_wait(&c->gpu, e);
 }
 
@@ -142,9 +147,23 @@ static int gemm_of(const qn_cuda *c, const qn_clinear *a, qn_grid *g)
     static const struct { unsigned t, r; } tile[] = { { 128, 128 }, { 128, 64 }, { 64, 64 } };
     if (a->n <= GEMV_MOST || !has_gemm(&a->w)) return -1;
     for (int i = a->n <= 64 ? 2 : 0;; i++) {
-        *g = (qn_grid){ per(a->w.rows, tile[i].r), per((u64)a->n, tile[i].t), 256, 0 };
+        const unsigned smem = GEMM_STAGES * (tile[i].t + tile[i].r) * GEMM_PITCH * 2;
+        *g = (qn_grid){ per(a->w.rows, tile[i].r), per((u64)a->n, tile[i].t), 256, smem };
         if (i == 2 || g->x * g->y >= (unsigned)c->gpu.n_sm) return first[a->w.kind] + i;
     }
+}
+
+/* The same x serves q, k and v, gate and up: made f16 once. */
+static bool launch_gemm(qn_cuda *c, const qn_clinear *a, int gemm, qn_grid tiles, qn_err *e)
+{
+    qn_clinear half = *a;
+    half.x = buffer(c, c->need.narrow);
+    if (c->narrowed != a->x) {
+        const qn_cadd narrow = { .x = half.x, .y = a->x, .n = (u32)a->n * a->w.cols };
+        if (!qn_gpu_launch(&c->gpu, FN_narrow, (qn_grid){ per(narrow.n, 1024), 1, 256, 0 }, &narrow, e)) return false;
+        c->narrowed = a->x;
+    }
+    return qn_gpu_launch(&c->gpu, gemm, tiles, &half, e);
 }
 
 static bool launch_linear(qn_cuda *c, qn_clinear *a, int n, qn_err *e)
@@ -152,9 +171,15 @@ static bool launch_linear(qn_cuda *c, qn_clinear *a, int n, qn_err *e)
     qn_grid tiles;
     a->n = n;
     const int gemm = gemm_of(c, a, &tiles);
-    if (gemm >= 0) return qn_gpu_launch(&c->gpu, gemm, tiles, a, e);
+    if (gemm >= 0) return launch_gemm(c, a, gemm, tiles, e);
     const qn_grid g = { per(a->w.rows, 8), per((u64)n, n == 1 ? 1 : 8), 256, 0 };
     return qn_gpu_launch(&c->gpu, n == 1 ? FN_linear_r1 : FN_linear_r8, g, a, e);
+}
+
+static int flash_of(const qn_cuda *c, const qn_cattend *a)
+{
+    if (!c->neighbours || a->type != QN_KVT_f16) return -1;
+    return a->d_head == 64 ? FN_flash_64 : a->d_head == 128 ? FN_flash_128 : -1;
 }
 
 static bool launch(qn_cuda *c, const qn_step *s, const qn_cargs *placed, int n, qn_err *e)
@@ -162,6 +187,8 @@ static bool launch(qn_cuda *c, const qn_step *s, const qn_cargs *placed, int n, 
     qn_gpu *g = &c->gpu;
     qn_cargs a = *placed;
     const unsigned rows = (unsigned)n;
+    a.attend.n = s->op == OP_attend ? n : a.attend.n;
+    if (s->op != OP_linear) c->narrowed = 0; /* it may write what was made f16 */
     switch (s->op) {
     case OP_embed: return qn_gpu_launch(g, FN_embed, (qn_grid){ rows, 1, 256, 0 }, &a, e);
     case OP_rmsnorm: return qn_gpu_launch(g, FN_rmsnorm, (qn_grid){ rows, 1, 512, 0 }, &a, e);
@@ -171,6 +198,8 @@ static bool launch(qn_cuda *c, const qn_step *s, const qn_cargs *placed, int n, 
     case OP_rope: return qn_gpu_launch(g, FN_rope, (qn_grid){ rows, 1, 256, 0 }, &a, e);
     case OP_store: return qn_gpu_launch(g, FN_store, (qn_grid){ rows, 1, 256, 0 }, &a, e);
     case OP_attend: {
+        const int flash = flash_of(c, &a.attend);
+        if (flash >= 0) return qn_gpu_launch(g, flash, (qn_grid){ per((u64)n, 64), (unsigned)a.attend.n_head, 128, 0 }, &a, e);
         const unsigned smem = 8 * ((unsigned)a.attend.d_head + 2) * 4;
         return qn_gpu_launch(g, FN_attend, (qn_grid){ rows, (unsigned)a.attend.n_head, 256, smem }, &a, e);
     }
@@ -244,11 +273,22 @@ static bool capture(qn_cuda *c, int n, int n_logits, void **out, qn_err *e)
     return good;
 }
 
+/* Rows of one sequence, one behind the other: a prompt. */
+static bool are_neighbours(const qn_cuda *c, int n)
+{
+    for (int i = 1; i < n; i++)
+        if (c->need.first[i] != c->need.first[0] || c->need.pos[i] != c->need.pos[0] + i) return false;
+    return n >= 16;
+}
+
 bool qn_program_run(qn_cuda *c, int n, int n_logits, bool timed, qn_err *e)
 {
     const qn_driver *d = &c->gpu.d;
+    const bool graph = !timed && n <= QN_GRAPHS && n_logits == n; /* it comes again with other rows */
+    c->neighbours = !graph && are_neighbours(c, n);
+    c->narrowed = 0;
     if (timed) return run_timed(c, n, n_logits, e);
-    if (n > QN_GRAPHS || n_logits != n) return launch_all(c, n, n_logits, e);
+    if (!graph) return launch_all(c, n, n_logits, e);
     if (!c->graphs[n] && !capture(c, n, n_logits, &c->graphs[n], e)) return false;
     return qn_driver_ok(d, d->graph_launch(c->graphs[n], c->gpu.stream), "starting a graph", e);
 }

@@ -39,6 +39,8 @@ struct qn_cuda {
     void *graphs[QN_GRAPHS + 1]; /* by rows */
     void **events;          /* [plan->n + 1] for timed passes; NULL until the first */
     qn_arena arena;         /* names */
+    u64 narrowed;           /* the buffer whose f16 twin is up to date in this pass; 0: none */
+    bool neighbours;        /* this pass: rows of one sequence, one behind the other */
     int n_fresh;            /* rows of logits that are on the device only */
     struct qn_persist *persist; /* NULL: it cannot run here; why_not says why */
     const char *why_not;
