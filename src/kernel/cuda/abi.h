@@ -108,6 +108,6 @@ typedef struct qn_crun {
 enum { QN_STAMP_begin, QN_STAMP_waited, QN_STAMP_ready, QN_STAMP_done, QN_STAMP_end, QN_STAMPS };
 
 /* instructions in shared memory, of which so many lie ahead */
-enum { QN_P_WARPS = 16, QN_P_WINDOW = 12, QN_P_AHEAD = 6 };
+enum { QN_P_WARPS = 16, QN_P_WINDOW = 8, QN_P_AHEAD = 4 };
 
 #endif

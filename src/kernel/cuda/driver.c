@@ -13,9 +13,10 @@ static bool find(const qn_driver *d, const char *symbol, void *out, qn_err *e)
     return true;
 }
 
+/* NODELETE: the driver leaves threads behind and does not like to be unloaded. */
 bool qn_driver_open(qn_driver *d, const char *library, qn_err *e)
 {
-    *d = (qn_driver){ .library = dlopen(library, RTLD_NOW | RTLD_LOCAL) };
+    *d = (qn_driver){ .library = dlopen(library, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) };
     if (!d->library) return qn_fail(e, QN_EUNSUPPORTED, "there is no CUDA driver here (%s)", library);
 #define CALL(name, symbol, params) if (!find(d, #symbol, &d->name, e)) return qn_driver_close(d), false;
 #include "kernel/cuda/driver.def"

@@ -9,7 +9,7 @@
 #include "kernel/cuda/weights.h"
 
 #define STAGE 4096u      /* bytes: 2 rows of 1,024 halves */
-#define STATIC_SMEM 640u /* what the kernel declares for itself, at most */
+#define STATIC_SMEM 1280u /* what the kernel declares for itself, at most */
 #define MOST_STAGES 4u
 
 typedef struct proto { qn_ins i; u32 units; bool last; } proto; /* an instruction before it is dealt out; last of its phase */

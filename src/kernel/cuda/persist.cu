@@ -58,19 +58,19 @@ static __device__ __forceinline__ float fresh(const float *p) { return __ldcg(p)
 
 /* ---- a warp's ring */
 
+/* Registers are dear: what spills goes to local memory, which no first cache of 24 KiB holds for 512 threads. So the fetch at hand
+ * lies in shared memory, and the ring keeps what changes with every piece. */
 struct ring {
     uint8_t *base;            /* of this warp */
-    uint32_t stage_bytes, n_stages;
     uint32_t at_shared;       /* the same, as shared memory is addressed */
-    uint32_t bars;            /* shared address of its barriers */
     uint32_t to_fill, to_use, parity; /* stages, in turn; parity of the barrier that is waited for */
-    const uint4 *fetches;     /* this warp's */
-    uint32_t n_fetches, n_left, at; /* of a token; still to begin, of all tokens; the next to ask for */
+    uint32_t left, at;        /* fetches still to begin, of all tokens; the next to ask for */
     uint4 next;               /* lanes 0..3: the fetch behind the current one, on its way */
-    /* the current one: unit, column */
-    uint64_t a, b;
-    uint32_t n, step, cols, span, kind, high, scale, s_high, s_scale, each, row, second, col; /* row: bytes of a whole one; 0: it comes in spans */
+    uint64_t a, b;            /* the current one: rows of its unit */
+    uint32_t n, col;          /* units left, column */
 };
+
+struct fetch { uint32_t n, step, cols, span, kind, high, scale, s_high, s_scale, each, row, second; }; /* qn_fetch without rows */
 
 static __device__ __forceinline__ uint32_t value_bytes(uint32_t kind, uint32_t cols)
 {
@@ -87,20 +87,22 @@ static __device__ __forceinline__ uint32_t pad16(uint32_t n) { return (n + 15) &
 static __device__ __forceinline__ uint32_t from_lane(uint32_t v, int lane) { return __shfl_sync(~0u, v, lane); }
 
 /* Begins the next fetch, and asks for the one behind it: by the time it is wanted, it has come. */
-static __device__ __forceinline__ void ring_advance(ring &r, uint32_t lane)
+static __device__ __forceinline__ void ring_advance(ring &r, const qn_crun &p, fetch *f, uint32_t warp, uint32_t lane)
 {
     r.n = 0;
-    if (r.n_left == 0) return;
+    if (r.left == 0) return;
     const uint4 v = r.next;
     r.a = (uint64_t)from_lane(v.y, 0) << 32 | from_lane(v.x, 0);
     r.b = (uint64_t)from_lane(v.w, 0) << 32 | from_lane(v.z, 0);
-    r.n = from_lane(v.x, 1), r.step = from_lane(v.y, 1), r.cols = from_lane(v.z, 1), r.span = from_lane(v.w, 1);
-    r.kind = from_lane(v.x, 2), r.high = from_lane(v.y, 2), r.scale = from_lane(v.z, 2), r.s_high = from_lane(v.w, 2);
-    r.s_scale = from_lane(v.x, 3), r.each = from_lane(v.y, 3), r.row = from_lane(v.z, 3), r.second = from_lane(v.w, 3);
+    r.n = from_lane(v.x, 1);
+    __syncwarp();
+    if (lane - 1 < 3) reinterpret_cast<uint4 *>(f)[lane - 1] = v;
+    __syncwarp();
     r.col = 0;
-    r.n_left--;
-    if (lane < 4) r.next = r.fetches[4 * r.at + lane];
-    r.at = r.at + 1 == r.n_fetches ? 0 : r.at + 1;
+    r.left--;
+    const uint32_t *where = at<const uint32_t>(p.fetch_at) + blockIdx.x * QN_P_WARPS + warp;
+    if (lane < 4) r.next = at<const uint4>(p.fetches)[(size_t)(where[0] + r.at) * 4 + lane];
+    r.at = r.at + 1 == where[1] - where[0] ? 0 : r.at + 1;
 }
 
 /* Hopper's copy engine takes a whole run from one lane and tells a barrier (7 % faster than the other way); before it, each lane
@@ -123,46 +125,49 @@ static __device__ __forceinline__ void copy_run(uint32_t to, uint64_t from, uint
 #endif
 
 /* One row's part of a span: its planes one by one. */
-static __device__ __forceinline__ void copy_span(const ring &r, uint32_t to, uint64_t row, uint32_t cols, uint32_t lane, uint32_t bar)
+static __device__ __forceinline__ void copy_span(const fetch *f, uint32_t to, uint64_t row, uint32_t col, uint32_t cols, uint32_t lane,
+                                                 uint32_t bar)
 {
-    copy_run(to, row + value_bytes(r.kind, r.col), pad16(value_bytes(r.kind, cols)), lane, bar);
-    if (r.kind == QN_W_q6) copy_run(to + r.s_high, row + r.high + r.col / 4, pad16(cols / 4), lane, bar);
-    if (r.kind >= QN_W_q8)
-        copy_run(to + r.s_scale, row + r.scale + scale_bytes(r.kind, r.col), pad16(scale_bytes(r.kind, cols)), lane, bar);
+    const uint32_t kind = f->kind;
+    copy_run(to, row + value_bytes(kind, col), pad16(value_bytes(kind, cols)), lane, bar);
+    if (kind == QN_W_q6) copy_run(to + f->s_high, row + f->high + col / 4, pad16(cols / 4), lane, bar);
+    if (kind >= QN_W_q8) copy_run(to + f->s_scale, row + f->scale + scale_bytes(kind, col), pad16(scale_bytes(kind, cols)), lane, bar);
 }
 
-static __device__ __forceinline__ uint32_t span_bytes(const ring &r, uint32_t cols)
+#if __CUDA_ARCH__ >= 900
+static __device__ __forceinline__ uint32_t span_bytes(uint32_t kind, uint32_t cols)
 {
-    return pad16(value_bytes(r.kind, cols)) + (r.kind == QN_W_q6 ? pad16(cols / 4) : 0) +
-           (r.kind >= QN_W_q8 ? pad16(scale_bytes(r.kind, cols)) : 0);
+    return pad16(value_bytes(kind, cols)) + (kind == QN_W_q6 ? pad16(cols / 4) : 0) +
+           (kind >= QN_W_q8 ? pad16(scale_bytes(kind, cols)) : 0);
 }
+#endif
 
 /* Begins to copy the next piece into the next stage. A warp's pieces are counted, so one that has nothing to copy counts too. */
-static __device__ __forceinline__ void ring_fill(ring &r, uint32_t lane)
+static __device__ __forceinline__ void ring_fill(ring &r, const qn_crun &p, fetch *f, uint32_t bars, uint32_t warp, uint32_t lane)
 {
     if (r.n) {
-        const uint32_t cols = min(r.span, r.cols - r.col), to = r.at_shared + r.to_fill * r.stage_bytes, bar = r.bars + 8 * r.to_fill;
+        const uint32_t all = f->cols, cols = min(f->span, all - r.col), row = f->row, each = f->each, second = f->second;
+        const uint32_t to = r.at_shared + r.to_fill * p.stage_bytes, bar = bars + 8 * r.to_fill;
 #if __CUDA_ARCH__ >= 900
         if (lane == 0) {
-            const uint32_t bytes = r.each * (r.row ? r.row : span_bytes(r, cols));
+            const uint32_t bytes = each * (row ? row : span_bytes(f->kind, cols));
             asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" :: "r"(bar), "r"(bytes) : "memory");
         }
 #endif
-        if (r.row && r.each == 2 && r.b == r.a + r.row) {
-            copy_run(to, r.a, 2 * r.row, lane, bar);
-        } else if (r.row) {
-            copy_run(to, r.a, r.row, lane, bar);
-            if (r.each == 2) copy_run(to + r.second, r.b, r.row, lane, bar);
+        if (row) {
+            const bool joined = each == 2 && r.b == r.a + row;
+            copy_run(to, r.a, joined ? 2 * row : row, lane, bar);
+            if (each == 2 && !joined) copy_run(to + second, r.b, row, lane, bar);
         } else {
-            copy_span(r, to, r.a, cols, lane, bar);
-            if (r.each == 2) copy_span(r, to + r.second, r.b, cols, lane, bar);
+            copy_span(f, to, r.a, r.col, cols, lane, bar);
+            if (each == 2) copy_span(f, to + second, r.b, r.col, cols, lane, bar);
         }
-        r.to_fill = r.to_fill + 1 == r.n_stages ? 0 : r.to_fill + 1;
+        r.to_fill = r.to_fill + 1 == p.n_stages ? 0 : r.to_fill + 1;
         r.col += cols;
-        if (r.col >= r.cols) {
+        if (r.col >= all) {
             r.col = 0;
-            r.a += r.step, r.b += r.step;
-            if (--r.n == 0) ring_advance(r, lane);
+            r.a += f->step, r.b += f->step;
+            if (--r.n == 0) ring_advance(r, p, f, warp, lane);
         }
     }
 #if __CUDA_ARCH__ < 900
@@ -171,23 +176,24 @@ static __device__ __forceinline__ void ring_fill(ring &r, uint32_t lane)
 }
 
 /* Waits for the oldest piece; returns where it lies. */
-static __device__ __forceinline__ const uint8_t *ring_wait(ring &r)
+static __device__ __forceinline__ const uint8_t *ring_wait(ring &r, const qn_crun &p, uint32_t bars)
 {
     const uint32_t stage = r.to_use;
 #if __CUDA_ARCH__ >= 900
     asm volatile("{\n.reg .pred p;\nagain:\nmbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;\n@!p bra again;\n}"
-                 :: "r"(r.bars + 8 * stage), "r"(r.parity) : "memory");
+                 :: "r"(bars + 8 * stage), "r"(r.parity) : "memory");
 #else
-    switch (r.n_stages) { /* groups that may still be on their way */
+    (void)bars;
+    switch (p.n_stages) { /* groups that may still be on their way */
     case 2: asm volatile("cp.async.wait_group 1;" ::: "memory"); break;
     case 3: asm volatile("cp.async.wait_group 2;" ::: "memory"); break;
     default: asm volatile("cp.async.wait_group 3;" ::: "memory");
     }
     __syncwarp();
 #endif
-    r.to_use = stage + 1 == r.n_stages ? 0 : stage + 1;
+    r.to_use = stage + 1 == p.n_stages ? 0 : stage + 1;
     if (r.to_use == 0) r.parity ^= 1;
-    return r.base + stage * r.stage_bytes;
+    return r.base + stage * p.stage_bytes;
 }
 
 /* ---- the input of a phase, in shared memory
@@ -253,7 +259,7 @@ static __device__ __forceinline__ float4 times(float4 v, float s, float4 w)
     return make_float4(v.x * s * w.x, v.y * s * w.y, v.z * s * w.z, v.w * s * w.w);
 }
 
-struct shared_state { qn_att att; float part[32], part2[32]; unsigned long long room[QN_P_WARPS]; uint32_t flag; int token; };
+struct shared_state { qn_att att; float part[QN_P_WARPS], part2[QN_P_WARPS]; unsigned long long room[QN_P_WARPS]; uint32_t flag; int token; };
 
 static __device__ __forceinline__ int token_of(unsigned long long key) { return (int)(0xFFFFFFFFu - (uint32_t)key); }
 
@@ -549,7 +555,8 @@ static __device__ __forceinline__ void sum_both(float &a, float &b, uint32_t lan
     b = __shfl_sync(~0u, mine, 16);
 }
 
-static __device__ __forceinline__ void run_linear(const qn_ins *i, ring &r, const input &in, uint32_t warp, uint32_t lane, best &top)
+static __device__ __forceinline__ void run_linear(const qn_ins *i, ring &r, const qn_crun &p, fetch *f, uint32_t bars, const input &in,
+                                                  uint32_t warp, uint32_t lane, best &top)
 {
     const uint32_t kind = i->kind, cols = i->cols, span = i->span, high = i->s_high, scale = i->s_scale, n_units = i->n_units;
     const bool pair = i->each == 2;
@@ -560,11 +567,11 @@ static __device__ __forceinline__ void run_linear(const qn_ins *i, ring &r, cons
         if (lane == 0) begin_unit(i, i->unit + j, a, b); /* what is added to comes while products are made */
         for (uint32_t c0 = 0; c0 < cols; c0 += span) {
             const uint32_t n = min(span, cols - c0);
-            const uint8_t *s = ring_wait(r), *s2 = s + second;
+            const uint8_t *s = ring_wait(r, p, bars), *s2 = s + second;
             if (pair) dot_piece<true>(s, s2, kind, in, ints, high, scale, c0, n, lane, a, b);
             else dot_piece<false>(s, s2, kind, in, ints, high, scale, c0, n, lane, a, b);
             __syncwarp();
-            ring_fill(r, lane);
+            ring_fill(r, p, f, bars, warp, lane);
         }
         sum_both(a, b, lane);
         if (lane == 0) put_unit(i, i->unit + j, a, b, top);
@@ -808,7 +815,7 @@ static __device__ void offer_best(const qn_crun &a, best top, uint32_t parity, u
 
 /* ---- the walk */
 
-static __device__ __noinline__ void end_phase(const qn_ins *i, const qn_crun &a, uint32_t t, best top, shared_state *st)
+static __device__ __forceinline__ void end_phase(const qn_ins *i, const qn_crun &a, uint32_t t, best top, shared_state *st)
 {
     const uint32_t parity = (a.epoch + t) & 1;
     if (i->out == QN_OUT_logits) offer_best(a, top, parity, st->room);
@@ -828,40 +835,49 @@ static __device__ __noinline__ void end_phase(const qn_ins *i, const qn_crun &a,
 #define INS_LANES (sizeof(qn_ins) / 16)
 static_assert(sizeof(qn_ins) % 16 == 0 && INS_LANES <= 32, "a warp copies an instruction");
 
-static __device__ __forceinline__ void open_ring(ring &r, const qn_crun &a, uint8_t *smem, uint32_t warp, uint32_t lane)
+/* Where this warp's barriers are. */
+static __device__ __forceinline__ uint32_t barriers_of(const qn_crun &a, uint8_t *smem, uint32_t warp)
 {
+    return (uint32_t)__cvta_generic_to_shared(smem + a.input_bytes + (size_t)QN_P_WARPS * a.n_stages * a.stage_bytes +
+                                              QN_P_WINDOW * sizeof(qn_ins) + (size_t)warp * a.n_stages * 8);
+}
+
+static __device__ __forceinline__ void open_ring(ring &r, const qn_crun &a, uint8_t *smem, fetch *f, uint32_t warp, uint32_t lane)
+{
+    const uint32_t bars = barriers_of(a, smem, warp);
     r.base = smem + a.input_bytes + (size_t)warp * a.n_stages * a.stage_bytes;
     r.at_shared = (uint32_t)__cvta_generic_to_shared(r.base);
-    r.stage_bytes = a.stage_bytes, r.n_stages = a.n_stages, r.to_fill = r.to_use = r.parity = 0;
-    r.bars = (uint32_t)__cvta_generic_to_shared(smem + a.input_bytes + (size_t)QN_P_WARPS * a.n_stages * a.stage_bytes +
-                                                QN_P_WINDOW * sizeof(qn_ins) + (size_t)warp * a.n_stages * 8);
+    r.to_fill = r.to_use = r.parity = 0;
 #if __CUDA_ARCH__ >= 900
     if (lane == 0) {
 #pragma unroll 1
         for (uint32_t s = 0; s < a.n_stages; s++)
-            asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" :: "r"(r.bars + 8 * s) : "memory");
+            asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" :: "r"(bars + 8 * s) : "memory");
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
         asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
     }
     __syncwarp();
 #endif
     const uint32_t *where = at<const uint32_t>(a.fetch_at) + blockIdx.x * QN_P_WARPS + warp;
-    r.fetches = at<const uint4>(a.fetches) + (size_t)where[0] * 4;
-    r.n_fetches = where[1] - where[0], r.n_left = r.n_fetches * a.n_tokens;
-    r.at = r.n_fetches > 1 ? 1 : 0;
-    if (r.n_left && lane < 4) r.next = r.fetches[lane];
-    ring_advance(r, lane);
-    for (uint32_t s = 0; s < a.n_stages; s++) ring_fill(r, lane);
+    const uint32_t n = where[1] - where[0];
+    r.left = n * a.n_tokens;
+    r.at = n > 1 ? 1 : 0;
+    if (n && lane < 4) r.next = at<const uint4>(a.fetches)[(size_t)where[0] * 4 + lane];
+    ring_advance(r, a, f, warp, lane);
+#pragma unroll 1
+    for (uint32_t s = 0; s < a.n_stages; s++) ring_fill(r, a, f, bars, warp, lane);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1) qn_persist(const __grid_constant__ qn_crun a)
 {
     extern __shared__ __align__(128) uint8_t smem[];
     __shared__ shared_state st;
+    __shared__ __align__(16) fetch fetches[QN_P_WARPS];
     const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const uint4 *list = at<const uint4>(a.lists) + (size_t)blockIdx.x * a.n_ins * INS_LANES;
     ring r;
-    open_ring(r, a, smem, warp, lane);
+    open_ring(r, a, smem, fetches + warp, warp, lane);
+    const uint32_t bars = barriers_of(a, smem, warp);
     uint4 *window = reinterpret_cast<uint4 *>(smem + a.input_bytes + (size_t)QN_P_WARPS * a.n_stages * a.stage_bytes);
     if (warp < QN_P_AHEAD && lane < INS_LANES) window[warp * INS_LANES + lane] = list[warp % a.n_ins * INS_LANES + lane];
     __syncthreads();
@@ -871,8 +887,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) qn_persist(const __grid
             const uint32_t seq = t * a.n_ins + k, later = seq + QN_P_AHEAD;
             const qn_ins *i = reinterpret_cast<const qn_ins *>(window + seq % QN_P_WINDOW * INS_LANES);
             uint4 ahead;
-            const bool fetches = warp == seq % QN_P_WARPS && lane < INS_LANES;
-            if (fetches) ahead = list[later % a.n_ins * INS_LANES + lane];
+            const bool carries = warp == seq % QN_P_WARPS && lane < INS_LANES;
+            if (carries) ahead = list[later % a.n_ins * INS_LANES + lane];
             stamp(a, k, QN_STAMP_begin);
             if (i->op == QN_I_attend) {
                 run_attend(i, a, k, smem, a.pos + (int)t, (a.epoch + t + 1) * i->wait_for, &st);
@@ -881,10 +897,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) qn_persist(const __grid
             } else {
                 const input in = { smem, i->cols };
                 if (i->in != QN_IN_keep) begin_phase(i, a, k, in, t, &st);
-                run_linear(i, r, in, warp, lane, top);
+                run_linear(i, r, a, fetches + warp, bars, in, warp, lane, top);
             }
             stamp(a, k, QN_STAMP_done);
-            if (fetches) window[later % QN_P_WINDOW * INS_LANES + lane] = ahead;
+            if (carries) window[later % QN_P_WINDOW * INS_LANES + lane] = ahead;
             if (i->op == QN_I_linear && i->signal) end_phase(i, a, t, top, &st);
             stamp(a, k, QN_STAMP_end);
         }

@@ -117,6 +117,18 @@ static const char *reason_of(qn_cuda *c, const qn_step *s, qn_err *e)
     return qn_arena_strndup(&c->arena, text, strlen(text), e);
 }
 
+/* More shared memory than a kernel gets unasked. */
+static bool size_gemms(qn_cuda *c, qn_err *e)
+{
+    const qn_driver *d = &c->gpu.d;
+    const int bytes = GEMM_STAGES * 256 * GEMM_PITCH * 2;
+    for (int f = FN_gemm_f16_4_4; f < FN_narrow; f++) {
+        if (!c->gpu.fn[f]) continue; /* a test's driver has no kernels */
+        if (!qn_driver_ok(d, d->function_set(c->gpu.fn[f], CU_FUNC_DYNAMIC_SMEM, bytes), "sizing shared memory", e)) return false;
+    }
+    return true;
+}
+
 bool qn_program_make(qn_cuda *c, qn_err *e)
 {
     c->steps = qn_new_array((size_t)c->plan->n, sizeof *c->steps, e);
@@ -128,10 +140,7 @@ bool qn_program_make(qn_cuda *c, qn_err *e)
         for (int b = 0; b < N_BUCKETS; b++)
             if (!(t->kernel[b] = name_of(c, s, t, b, e))) return false;
     }
-    for (int f = FN_gemm_f16_4_4; f < FN_narrow; f++) /* absent where a test's driver has no kernels */
-        if (c->gpu.fn[f] && !qn_driver_ok(&c->gpu.d, c->gpu.d.function_set(c->gpu.fn[f], CU_FUNC_DYNAMIC_SMEM, GEMM_STAGES * 256 *
-                                                                           GEMM_PITCH * 2), "sizing shared memory", e)) return false;
-    return qn_gpu_wait(&c->gpu, e);
+    return size_gemms(c, e) && qn_gpu_wait(&c->gpu, e);
 }
 
 /* ---- launching */
