@@ -55,7 +55,7 @@ bool qn_session_decode(qn_session *s, int n, int32_t *ids, qn_err *e)
     for (int at = 0; at < n;) {
         if (at > 0 && !qn_session_push(s, ids[at - 1], e)) return false;
         if (atomic_exchange(&en->cancel, 0)) return qn_fail(e, QN_ECANCELLED, "stopped");
-        const bool ahead = en->cuda && !en->profile && qn_cuda_can_decode(en->cuda) && alone(s);
+        const bool ahead = en->cuda && !en->rec && qn_cuda_can_decode(en->cuda) && alone(s);
         const int now = ahead ? qn_mini(n - at, QN_CUDA_DECODE_MOST) : 1;
         if (now == 1 ? !one(s, &ids[at], e) : !some(s, now, ids + at, e)) return false;
         at += now;
