@@ -49,6 +49,12 @@ static void put_samples(fields *fs, const char *key, const double *x, int n, int
     f->n = fs->text.n - f->at;
 }
 
+/* llama-bench's word for where it ran */
+static const char *backend(const qn_bench_setup *s)
+{
+    return !strcmp(qn_engine_device(s->engine), "cpu") ? "CPU" : "CUDA";
+}
+
 /* "qwen2 0.5B Q8_0" */
 static const char *model_type(const qn_model_info *m, char *out, size_t cap)
 {
@@ -65,7 +71,7 @@ static void put_machine(fields *fs, const qn_bench_setup *s)
     put_count(fs, "build_number", 0);
     put_text(fs, "cpu_info", qn_cpu_name());
     put_text(fs, "gpu_info", "");
-    put_text(fs, "backends", "CPU");
+    put_text(fs, "backends", backend(s));
     put_text(fs, "model_filename", s->info.path);
     put_text(fs, "model_type", model_type(&s->info, type, sizeof type));
     put_count(fs, "model_size", s->info.n_bytes);
@@ -281,7 +287,7 @@ static void write_row(qn_buf *b, const qn_bench_printer *p, const qn_bench_resul
     cell(b, k[0].width, false, "%s", model_type(&s->info, type, sizeof type));
     cell(b, k[1].width, true, "%.2f %s", size >= 1024 ? size / 1024 : size, size >= 1024 ? "GiB" : "MiB");
     cell(b, k[2].width, true, "%.2f %s", params >= 1000 ? params / 1000 : params, params >= 1000 ? "B" : "M");
-    cell(b, k[3].width, false, "CPU");
+    cell(b, k[3].width, false, "%s", backend(s));
     cell(b, k[4].width, true, "%d", qn_engine_threads(s->engine));
     if (p->batch) cell(b, k[5].width, true, "%d", s->args.n_batch);
     if (p->isa) cell(b, k[6].width, true, "%s", qn_engine_isa(s->engine));
