@@ -250,5 +250,5 @@ const qn_row *qn_analysis_rows(const qn_analysis *a, qn_phase phase, size_t *n)
     while (from < a->rows.n && a->rows.p[from].phase != phase) from++;
     *n = 0;
     while (from + *n < a->rows.n && a->rows.p[from + *n].phase == phase) ++*n;
-    return a->rows.p + from;
+    return a->rows.p ? a->rows.p + from : NULL;
 }
