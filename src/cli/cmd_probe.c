@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/cpu.h"
 #include "base/file.h"
 #include "base/mem.h"
@@ -14,7 +15,7 @@
 #include "probe/tune.h"
 
 typedef struct probe_args {
-    const char *op, *type, *trace;
+    const char *op, *type, *trace, *record;
     qn_list specs;
     int isa, timeout_s, threads, format;
     u64 seed;
@@ -39,6 +40,8 @@ static const qn_opt how[] = {
       "compare every kernel with its reference, time nothing", 0, 0 },
     { "tune", NULL, NULL, OPT_flag, QN_AT(probe_args, tune, bool), NULL, NULL, "keep the winners; plans use them from then "
                                                                                "on", 0, 0 },
+    { "record", NULL, NULL, OPT_text, QN_AT(probe_args, record, const char *), "FILE", NULL,
+      "write what was timed as a trace; .zst: compressed", 0, 0 },
     { "threads", "t", NULL, OPT_int, QN_AT(probe_args, threads, int), "N", NULL, "threads; 0: all cores", 0, 1024 },
     { "time", NULL, NULL, OPT_real, QN_AT(probe_args, seconds, double), "S", "1", "most seconds to time one shape", 0.01,
       3600 },
@@ -150,7 +153,39 @@ typedef struct fair {
     qn_bar bar;
     int damaged;
     qn_probe_page page;
+    qn_tracing tracing;         /* of --record */
 } fair;
+
+/* ---- --record */
+
+static bool open_record(fair *f, qn_err *e)
+{
+    const qn_engine_args a = { .threads = qn_pool_n(f->pool), .trace = f->a->record, .seed = f->a->seed };
+    if (!qn_tracing_open(&f->tracing, f->c, &a, e)) return false;
+    if (!f->tracing.trace) return true;
+    qn_event head = { .kind = QN_EV_trace, .trace = *qn_trace_head(f->tracing.trace) };
+    head.trace.threads = qn_pool_n(f->pool);
+    head.trace.isa = (qn_str){ qn_isa_name(qn_cpu_isa()), strlen(qn_isa_name(qn_cpu_isa())) };
+    qn_trace_put(f->tracing.trace, &head);
+    return true;
+}
+
+static void record(const fair *f, const qn_contest *c, u64 begin)
+{
+    qn_trace *t = f->tracing.trace;
+    for (int i = 0; t && i < c->n; i++) {
+        const qn_contender *k = &c->at[i];
+        const qn_stats *s = c->by_cold ? &k->cold : &k->warm;
+        if (!s->n) continue;
+        const qn_event ev = { .kind = QN_EV_probe, .t = qn_trace_time(t, begin),
+                              .probe = { .spec = { c->text, strlen(c->text) }, .kernel = { k->name, strlen(k->name) },
+                                         .samples = (i64)s->n, .p50_ns = s->p50, .min_ns = s->min,
+                                         .bytes = (i64)c->cost.bytes, .flops = (i64)c->cost.flops } };
+        qn_trace_put(t, &ev);
+    }
+}
+
+/* ---- running them */
 
 static bool gather(fair *f, qn_err *e)
 {
@@ -188,8 +223,10 @@ static bool hold(fair *f, qn_contest *k, const qn_spec *spec, qn_err *e)
     qn_err ignored = { 0 }; /* a cache that fails is no reason to stop */
     if (!qn_contest_open(k, &spec->shape, &f->rivals, &o, e)) return false;
     k->engine_ns = spec->engine_ns;
+    const u64 begin = qn_now_ns();
     if (f->memo && !a->no_cache) qn_memo_get(f->memo, k, threads, &f->damaged, &ignored);
     if (!qn_contest_run(k, f->pool, &o, e)) return false;
+    record(f, k, begin);
     if (f->memo && !qn_memo_put(f->memo, k, threads, &ignored)) qn_cli_debug(f->c, "results are not kept: %s", ignored.msg);
     for (int i = 0; i < k->n; i++) f->wrong += k->at[i].checked && !k->at[i].right;
     return true;
@@ -275,11 +312,13 @@ static int contests(qn_cli *c, const probe_args *a)
     qn_err e = { 0 };
     qn_bar_open(&f.bar, c);
     qn_interrupt_polled(true);
-    bool ok = gather(&f, &e) && open_fair(&f, &e) && hold_all(&f, &e);
+    bool ok = gather(&f, &e) && open_fair(&f, &e) && open_record(&f, &e) && hold_all(&f, &e);
     qn_interrupt_polled(false);
     if (f.damaged) qn_cli_note(c, "%d results in the cache were damaged and have been measured again", f.damaged);
     if (ok && a->tune) ok = keep_winners(&f, &e);
     const int wrong = f.wrong;
+    qn_tracing_end(f.tracing.trace, ok ? QN_EXIT_OK : e.code == QN_ECANCELLED ? QN_EXIT_SIGINT : QN_EXIT_FAIL);
+    qn_tracing_release(&f.tracing);
     close_fair(&f);
     if (!ok) return qn_cli_fail(c, &e);
     if (wrong) qn_cli_note(c, "%d variants are wrong", wrong);

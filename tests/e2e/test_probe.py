@@ -99,6 +99,16 @@ def test_specs_of_a_model_and_of_a_trace(home):
     assert {re.search(r" n=(\d+)", s["spec"])[1] for s in [first, *rest]} == {"1", "3"}
 
 
+def test_what_was_timed_is_recorded(home):
+    path = home / "p.jsonl"
+    assert probe("--spec", SMALL, "--record", path).rc == 0
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    assert records[0]["ev"] == "trace" and records[-1]["ev"] == "end" and records[-1]["lost"] == 0
+    timed = [r for r in records if r["ev"] == "probe"]
+    assert any(r["kernel"] == "matmul_f32_base_few" and r["p50_ns"] > 0 and r["flops"] == 2 * 64 * 96 for r in timed)
+    assert quern("analyze", path).rc == 0
+
+
 def test_tuned_plans(home):
     r = probe(MODEL, "--op", "add", "--tune")
     assert r.rc == 0 and "winners kept in" in r.err
