@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import signal
 import subprocess
 
 import pytest
@@ -14,6 +15,9 @@ MODELS = os.path.join(ROOT, "tests", "data", "models")
 TINY = os.path.join(ROOT, "models", "quern-tiny.gguf")
 SMOLLM2 = os.path.join(ROOT, ".deps", "smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf")
 NAMES = ["llama", "llama3", "mistral", "qwen2", "qwen3", "gemma3"]
+
+# A shell that starts the tests in the background has them ignore Ctrl-C, and what they start inherits that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class Done:
