@@ -20,7 +20,7 @@ static void put_parts(const char *text, qn_doc *d)
     yyjson_val *root = doc ? yyjson_doc_get_root(doc) : NULL, *key, *value;
     size_t i, n;
     bool any = false;
-    yyjson_obj_foreach(root, i, n, key, value) {
+    if (root) yyjson_obj_foreach(root, i, n, key, value) {
         if (!yyjson_is_num(value) || !(yyjson_get_num(value) > 0)) continue;
         if (!any) qn_doc_table_begin(d, "parts", "", part_columns, QN_COUNT(part_columns));
         any = true;

@@ -30,12 +30,12 @@ def ns(value):
 
 
 def check_nesting(events):
-    """On every track spans lie inside each other or apart, as viewers demand."""
+    """On every track spans lie inside each other or apart, as viewers demand: in microseconds, added as doubles."""
     tracks = collections.defaultdict(list)
     for ev in events:
         if ev["ph"] == "X":
             assert ev["ts"] >= 0 and ev["dur"] >= 0
-            tracks[ev["pid"], ev["tid"]].append((ns(ev["ts"]), -ns(ev["dur"])))
+            tracks[ev["pid"], ev["tid"]].append((ev["ts"], -ev["dur"]))
     for spans in tracks.values():
         ends = []
         for begin, minus in sorted(spans):
@@ -58,7 +58,10 @@ def test_chrome(to):
             spans[ev["cat"]].append(ev)
     for kind in ("step", "pass", "token", "sample", "load"):
         wanted = sorted((e["t"] - (e["ns"] if kind == "token" else 0), e["ns"]) for e in EVENTS if e["ev"] == kind)
-        assert sorted((ns(ev["ts"]), ns(ev["dur"])) for ev in spans[kind]) == wanted, kind
+        told = sorted((ns(ev["ts"]), ns(ev["dur"])) for ev in spans[kind])
+        assert len(told) == len(wanted)
+        for (t, d), (t0, d0) in zip(told, wanted):  # a nanosecond less where doubles would make spans overlap
+            assert t == t0 and d0 - 1 <= d <= d0, (kind, t, d, d0)
     assert all(ev["args"]["kernel"] and ev["args"]["op"] for ev in spans["step"])
     check_nesting(events)
     assert any(ev["ph"] == "C" for ev in events) == (to == "perfetto")
