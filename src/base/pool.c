@@ -2,9 +2,10 @@
  * lane that another program keeps from its core takes fewer, and one that sleeps is not waited for, because a job ends when its
  * pieces do and not when its lanes say so.
  *
- * The ticket holds the job's generation and its next piece in one word. A late lane that still looks at an old job cannot
- * take a piece: its generation is gone. So what a job is may be read while the next one is being written; whoever got a
- * piece with it has read it right, since it cannot change before that piece is done.
+ * The ticket holds a job's number, how many pieces it has and which is next, in one word: all that decides whether there is a
+ * piece to take. (The count was beside it once. A late lane could then see the old job's last ticket with the next job's count,
+ * and took a piece of a job that had not begun; the job then ended one piece early.) What the job is may be read while the next
+ * one is being written: whoever got a piece has read it right, since it cannot change before that piece is done.
  *
  * Waiting is a spin and then a sleep on a futex. The spin covers the gap between two steps of a token (about 1 us), the sleep the
  * gap between two requests. How long to spin is learned: each wait that ended in a sleep makes the next spins four times
@@ -26,6 +27,8 @@
 #define SPIN_MOST 200000u
 #define SPIN_LEAST 3000u
 #define SPIN_GROWTH 2000u
+#define PIECE_BITS 20                       /* of the ticket; the job's number has the 24 that are left: none comes back */
+#define MOST_PIECES ((1 << PIECE_BITS) - 1) /* while a lane stands between two instructions */
 
 /* A value to wait on, on a cache line of its own. sleepers saves the system call when everybody spins. */
 typedef struct qn_signal { atomic_uint value, sleepers; char pad[56]; } qn_signal;
@@ -38,9 +41,8 @@ struct qn_pool {
     u32 spin_ns;                            /* how long the caller spins */
     _Atomic(qn_job) job;
     _Atomic(const void *) args;
-    atomic_int pieces;
     char pad[64];
-    atomic_ullong ticket;                   /* generation << 32 | next piece */
+    atomic_ullong ticket;                   /* number of the job, its pieces, the next one to take */
     char pad2[64];
     qn_signal start;                        /* value: generation; a new one means that a job is there */
     qn_signal left;                         /* value: pieces that are not done */
@@ -89,16 +91,22 @@ static u32 wait_change(qn_signal *s, u32 old, u32 *spin_ns)
     return v;
 }
 
-/* Takes pieces of the job of this generation until there are none. */
-static void take_pieces(qn_pool *p, u32 generation)
+static unsigned long long first_ticket(u32 job, int pieces)
+{
+    return (unsigned long long)job << 2 * PIECE_BITS | (unsigned long long)pieces << PIECE_BITS;
+}
+
+/* Takes pieces until there are none. */
+static void take_pieces(qn_pool *p)
 {
     unsigned long long t = atomic_load_explicit(&p->ticket, memory_order_acquire);
-    const qn_job job = atomic_load_explicit(&p->job, memory_order_relaxed);
-    const void *args = atomic_load_explicit(&p->args, memory_order_relaxed);
-    const int n = atomic_load_explicit(&p->pieces, memory_order_relaxed);
-    while (t >> 32 == generation && (u32)t < (u32)n) {
+    for (;;) {
+        const int i = (int)(t & MOST_PIECES), n = (int)(t >> PIECE_BITS & MOST_PIECES);
+        if (i >= n) return;
+        const qn_job job = atomic_load_explicit(&p->job, memory_order_relaxed);
+        const void *args = atomic_load_explicit(&p->args, memory_order_relaxed);
         if (!atomic_compare_exchange_weak_explicit(&p->ticket, &t, t + 1, memory_order_acq_rel, memory_order_acquire)) continue;
-        job(args, (qn_lane){ (int)(u32)t, n });
+        job(args, (qn_lane){ i, n });
         if (atomic_fetch_sub(&p->left.value, 1) == 1 && self) wake(&p->left);
         t = atomic_load_explicit(&p->ticket, memory_order_acquire);
     }
@@ -114,7 +122,7 @@ static void *work(void *arg)
     for (u32 seen = 0;;) {
         seen = wait_change(&p->start, seen, &spin_ns);
         if (atomic_load(&p->quit)) return NULL;
-        take_pieces(p, seen);
+        take_pieces(p);
     }
 }
 
@@ -161,19 +169,18 @@ void qn_pool_run(qn_pool *p, qn_job job, const void *args) { qn_pool_share(p, jo
 
 void qn_pool_share(qn_pool *p, qn_job job, const void *args, int pieces)
 {
-    if (p->n == 1 || pieces == 1) {
+    if (p->n == 1 || pieces <= 1 || pieces > MOST_PIECES) {
         for (int i = 0; i < pieces; i++) job(args, (qn_lane){ i, pieces });
         return;
     }
     const u32 generation = atomic_load_explicit(&p->start.value, memory_order_relaxed) + 1;
     atomic_store_explicit(&p->job, job, memory_order_relaxed);
     atomic_store_explicit(&p->args, args, memory_order_relaxed);
-    atomic_store_explicit(&p->pieces, pieces, memory_order_relaxed);
     atomic_store_explicit(&p->left.value, (u32)pieces, memory_order_relaxed);
-    atomic_store_explicit(&p->ticket, (unsigned long long)generation << 32, memory_order_release);
+    atomic_store_explicit(&p->ticket, first_ticket(generation, pieces), memory_order_release);
     atomic_store(&p->start.value, generation);
     wake(&p->start);
-    take_pieces(p, generation);
+    take_pieces(p);
     for (u32 left; (left = atomic_load_explicit(&p->left.value, memory_order_acquire)) != 0;)
         wait_change(&p->left, left, &p->spin_ns);
 }

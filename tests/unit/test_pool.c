@@ -56,6 +56,34 @@ static void every_piece_once(void **state)
     }
 }
 
+/* Jobs of few and many pieces in turn, hardly any work in each, more lanes than cores: a lane that is late for one job looks at
+ * the next while it is being written. Each piece counts itself in its own place. */
+enum { MANY = 61 };
+typedef struct counts { atomic_int of[MANY]; } counts;
+
+static void count_piece(const void *args, qn_lane lane)
+{
+    counts *c = (counts *)(uintptr_t)args;
+    atomic_fetch_add_explicit(&c->of[lane.i], 1, memory_order_relaxed);
+}
+
+static void late_lanes_take_nothing_twice(void **state)
+{
+    (void)state;
+    qn_err e;
+    for (int threads = 2; threads <= 4; threads++) {
+        qn_pool *p = qn_pool_open(threads, &e);
+        assert_non_null(p);
+        for (int job = 0; job < 60000; job++) {
+            counts c = { 0 };
+            const int pieces = job % 2 ? MANY : 2;
+            qn_pool_share(p, count_piece, &c, pieces);
+            for (int i = 0; i < MANY; i++) assert_int_equal(atomic_load_explicit(&c.of[i], memory_order_relaxed), i < pieces);
+        }
+        qn_pool_close(p);
+    }
+}
+
 /* A lane that is held up keeps its own piece waiting and no other. */
 typedef struct slow { atomic_int done, by_others; atomic_int held; } slow;
 
@@ -117,7 +145,7 @@ static void shares_cover_all(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_share_once), cmocka_unit_test(every_piece_once),
+        cmocka_unit_test(every_share_once), cmocka_unit_test(every_piece_once), cmocka_unit_test(late_lanes_take_nothing_twice),
         cmocka_unit_test(the_free_lane_takes_over), cmocka_unit_test(wakes_after_a_long_pause), cmocka_unit_test(shares_cover_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
