@@ -6,6 +6,8 @@ speed: --tokens 25000 --layers 24 makes ten million events.
 
 import argparse
 import json
+import os
+import re
 import sys
 
 D, FF, HEADS, KV, HEAD, VOCAB = 896, 4864, 14, 2, 64, 49152
@@ -18,6 +20,10 @@ TYPES = {"embed": "Q8_0", "qlinear": "Q8_0", "store": "F16", "attend": "F16"}
 KERNELS = {"qlinear": "qlinear_q8_0_avx512vnni_r12", "embed": "embed_q8_0_avx512_gen", "store": "store_f16_avx512_gen",
            "attend": "attend_f16_avx512_gen"}
 
+EVENTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "src", "trace", "events.def")
+ORDER = {m[1]: re.findall(r"F\(\w+,\s*(\w+),", m[2])
+         for m in re.finditer(r"^EVENT\((\w+),(.*?)\)\)$", open(EVENTS, encoding="utf-8").read(), re.M | re.S)}
+
 
 class Trace:
     def __init__(self, out, a):
@@ -28,7 +34,8 @@ class Trace:
         return (self.state >> 33) % most
 
     def put(self, ev, t, **fields):
-        self.out.write(json.dumps({"ev": ev, "t": t, **fields}, separators=(",", ":")) + "\n")
+        inorder = {name: fields[name] for name in ORDER[ev] if name in fields}
+        self.out.write(json.dumps({"ev": ev, "t": t, **inorder}, separators=(",", ":")) + "\n")
         self.n += 1
 
     def lasting(self, ev, ns, **fields):

@@ -207,7 +207,6 @@ static void fit_trimmed(points *p)
     for (int round = 0; round < ROUNDS; round++) {
         qn_fit f = { 0 };
         qn_trend line;
-        qn_stats s;
         for (size_t i = 0; i < p->n; i++) {
             const double x = p->x[i], y = p->y[i];
             if (fabs(p->left[i]) > limit) continue;
@@ -217,11 +216,10 @@ static void fit_trimmed(points *p)
         else p->a = f.n ? f.sy / (double)f.n : 0, p->b = 0;
         for (size_t i = 0; i < p->n; i++) p->room[i] = p->y[i] - p->a - p->b * p->x[i];
         memcpy(p->left, p->room, p->n * sizeof *p->left);
-        qn_stats_of(p->room, p->n, &s);
-        p->a += s.p50; /* the line through the middle: what trimming cannot reach, the median can */
-        for (size_t i = 0; i < p->n; i++) p->left[i] -= s.p50, p->room[i] = fabs(p->left[i]);
-        qn_stats_of(p->room, p->n, &s);
-        p->scale = 1.4826 * s.p50;
+        const double middle = qn_median_of(p->room, p->n);
+        p->a += middle; /* the line through the middle: what trimming cannot reach, the median can */
+        for (size_t i = 0; i < p->n; i++) p->left[i] -= middle, p->room[i] = fabs(p->left[i]);
+        p->scale = 1.4826 * qn_median_of(p->room, p->n);
         limit = 4 * p->scale;
     }
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/stats.h"
 #include "base/table.h"
 
 enum { SECONDS = 60 };        /* of tokens a second, drawn as bars */
@@ -114,12 +115,6 @@ static void draw_head(const qn_live *l, screen *s)
          r->isa[0] ? ", " : "", r->isa);
 }
 
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Tokens of the last whole seconds, at most three; the running one is not over yet. */
 static double rate_now(const qn_live *l)
 {
@@ -156,13 +151,14 @@ static double mean_rate(const qn_run *r, qn_phase phase)
 static void draw_speed(const qn_live *l, screen *s)
 {
     const qn_run *r = l->run;
+    qn_stats gaps;
     double sorted[GAPS];
     const size_t n = (size_t)(l->n_gaps < GAPS ? l->n_gaps : GAPS);
     memcpy(sorted, l->gaps, n * sizeof *sorted);
-    qsort(sorted, n, sizeof *sorted, ascending);
+    qn_stats_of(sorted, n, &gaps);
     line(s, "decode   %8.2f tok/s now, %.2f in all, %llu tokens; %.2f ms a token, p95 %.2f", rate_now(l),
          mean_rate(r, PHASE_decode), (unsigned long long)r->phase_tokens[PHASE_decode],
-         qn_quantile(sorted, n, 0.5) * 1e-6, qn_quantile(sorted, n, 0.95) * 1e-6);
+         gaps.p50 * 1e-6, gaps.p95 * 1e-6);
     line(s, "prefill  %8.2f tok/s, %llu tokens", mean_rate(r, PHASE_prefill),
          (unsigned long long)r->phase_tokens[PHASE_prefill]);
     if (l->request && l->predict > 0)

@@ -15,7 +15,7 @@
     case QN_EV_##kind: { \
         typedef qn_ev_##kind current; \
         static const qn_ev_field fields[] = { rows }; \
-        static const qn_ev_info info = { #kind, doc, fields, (int)QN_COUNT(fields) }; \
+        static const qn_ev_info info = { #kind, sizeof #kind - 1, doc, fields, (int)QN_COUNT(fields) }; \
         return &info; \
     }
 

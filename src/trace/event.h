@@ -44,7 +44,7 @@ typedef struct qn_ev_field {
     size_t n_key;
     size_t offset;          /* from the start of qn_event */
 } qn_ev_field;
-typedef struct qn_ev_info { const char *name, *doc; const qn_ev_field *fields; int n_fields; } qn_ev_info;
+typedef struct qn_ev_info { const char *name; size_t n_name; const char *doc; const qn_ev_field *fields; int n_fields; } qn_ev_info;
 const qn_ev_info *qn_ev_info_of(qn_ev_kind kind);
 
 /* line.c: one event as one line of JSON with its newline. Whole numbers are always written; other fields only where they say

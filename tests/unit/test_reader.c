@@ -72,6 +72,10 @@ static void test_spellings(void **state)
         " \"pos\":7, \"bytes\":10, \"flops\":2e1, \"new_field\":{\"a\":[1]} }\n",
         "{\"ev\":\"step\",\"t\":5,\"pass\":1,\"step\":3,\"phase\":\"dec\\u006fde\",\"rows\":1,\"pos\":7,\"ns\":100,\"busy\":[90,80],"
         "\"bytes\":10,\"flops\":20}\n",
+        "{\"ev\":\"step\",\"t\":5,\"flops\":20,\"pass\":1,\"step\":3,\"bytes\":10,\"phase\":\"decode\",\"rows\":1,\"busy\":[90,80],"
+        "\"pos\":7,\"ns\":100}\n", /* another order */
+        "{\"ev\":\"step\",\"t\":5,\"pass\":1,\"step\":3,\"phase\":\"decode\",\"rows\":1,\"pos\":7,\"ns\":100,\"busy\":[90,80],"
+        "\"bytes\":10,\"flops\":20,\"ns\":7}\n", /* a key twice: the first counts */
         STEP,
     };
     for (size_t i = 0; i < QN_COUNT(same); i++) {
@@ -269,12 +273,42 @@ static void test_follow(void **state)
     qn_reader_close(r);
 }
 
+/* The same of a packed one: each flush of the writer is a frame, and half a frame is no record yet. */
+static void test_follow_packed(void **state)
+{
+    (void)state;
+    static const char *const pieces[] = { HEADER, STEP STEP, STEP END };
+    static const u64 records[] = { 1, 2, 2 };
+    const char *path = put_file("live.jsonl.zst", "", 0);
+    qn_reader *r = NULL;
+    qn_err e = { 0 };
+    qn_event ev;
+    for (size_t i = 0; i < QN_COUNT(pieces); i++) {
+        char frame[4096];
+        const size_t n = ZSTD_compress(frame, sizeof frame, pieces[i], strlen(pieces[i]), 3);
+        FILE *f = fopen(path, "ab");
+        assert_non_null(f);
+        fwrite(frame, 1, n / 2, f);
+        fflush(f);
+        if (r) assert_int_equal(qn_reader_next(r, &ev, &e), 2);
+        fwrite(frame + n / 2, 1, n - n / 2, f);
+        fclose(f);
+        if (!r) r = qn_reader_open(path, true, &e);
+        assert_non_null(r);
+        for (u64 k = 0; k < records[i]; k++) assert_int_equal(qn_reader_next(r, &ev, &e), 1);
+        if (i + 1 < QN_COUNT(pieces)) assert_int_equal(qn_reader_next(r, &ev, &e), 2);
+    }
+    assert_int_equal(ev.kind, QN_EV_end);
+    assert_int_equal(qn_reader_next(r, &ev, &e), 0);
+    qn_reader_close(r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_good), cmocka_unit_test(test_spellings), cmocka_unit_test(test_cut), cmocka_unit_test(test_damage),
         cmocka_unit_test(test_unknown), cmocka_unit_test(test_dress), cmocka_unit_test(test_long_line), cmocka_unit_test(test_zstd),
-        cmocka_unit_test(test_no_memory), cmocka_unit_test(test_follow),
+        cmocka_unit_test(test_no_memory), cmocka_unit_test(test_follow), cmocka_unit_test(test_follow_packed),
     };
     return cmocka_run_group_tests(tests, make_test_dir, remove_test_dir);
 }

@@ -64,8 +64,47 @@ static void paired_ratios(void **state)
     assert_int_equal(r.n, 0);
 }
 
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Ranks without sorting are those of sorting, whatever the order of the values: random, few different ones, rising, falling, a
+ * saw, and one made against pivots from the middle. */
+static void like_sorting(void **state)
+{
+    enum { MOST = 5000 };
+    static double x[MOST], sorted[MOST];
+    (void)state;
+    for (u64 round = 0; round < 600; round++) {
+        const size_t n = round < 60 ? (size_t)round + 1 : 100 + (size_t)(qn_rng_at(3, round) % (MOST - 100));
+        for (u64 i = 0; i < n; i++)
+            switch (round % 6) {
+            case 0: x[i] = qn_rng_unit(5, round * MOST + i) - 0.5; break;
+            case 1: x[i] = (double)(qn_rng_at(5, round * MOST + i) % 4); break;
+            case 2: x[i] = (double)i; break;
+            case 3: x[i] = -(double)i; break;
+            case 4: x[i] = (double)(i % 37); break;
+            default: x[i] = (double)(i < n / 2 ? 2 * i : 2 * (n - i) - 1); break;
+            }
+        for (size_t i = 0; i < n; i++) sorted[i] = x[i];
+        qsort(sorted, n, sizeof *sorted, ascending);
+        qn_stats s;
+        qn_stats_of(x, n, &s);
+        const double at = 0.95 * (double)(n - 1), part = at - floor(at), a = sorted[(size_t)at];
+        near(s.p95, part > 0 ? a + part * (sorted[(size_t)at + 1] - a) : a);
+        near(s.p50, (sorted[(n - 1) / 2] + sorted[n / 2]) / 2);
+        near(qn_median_of(x, n), s.p50);
+        assert_true(s.min == sorted[0] && s.max == sorted[n - 1] && s.lo <= s.p50 && s.p50 <= s.hi);
+        qsort(x, n, sizeof *x, ascending); /* nothing lost, nothing twice */
+        for (size_t i = 0; i < n; i++) assert_true(x[i] == sorted[i]);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(by_hand), cmocka_unit_test(interval_covers), cmocka_unit_test(paired_ratios) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(by_hand), cmocka_unit_test(interval_covers), cmocka_unit_test(like_sorting),
+                                        cmocka_unit_test(paired_ratios) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
