@@ -125,7 +125,7 @@ always:
 
 # The page of HTML reports: real files below src/report/page, constants in the program.
 PAGE    := src/report/page
-PAGE_JS := $(addprefix $(PAGE)/,base.js timeline.js icicle.js roofline.js curves.js memory.js table.js report.js compare.js start.js)
+PAGE_JS := $(addprefix $(PAGE)/,base.js timeline.js icicle.js roofline.js curves.js memory.js table.js report.js compare.js probe.js start.js)
 $(BUILD)/obj/page_files.c: $(PAGE)/page.html $(PAGE)/page.css $(PAGE_JS) tools/embed.py Makefile
 	@mkdir -p $(@D)
 	@{ tools/embed.py qn_page_html $(PAGE)/page.html; tools/embed.py qn_page_css $(PAGE)/page.css; \
@@ -134,8 +134,9 @@ $(BUILD)/obj/page_files.o: $(BUILD)/obj/page_files.c
 	$(CC) $(CFLAGS) -c -o $@ $<
 
 # Which kernels changed since they were measured: src/probe/memo.c.
-$(BUILD)/kernel_code.c: tools/kernel_code.sh $(KERNEL_OBJ)
-	tools/kernel_code.sh $(KERNEL_OBJ) > $@.new && mv $@.new $@
+CODE_OBJ := $(KERNEL_OBJ) $(BUILD)/obj/probe/oracle.o
+$(BUILD)/kernel_code.c: tools/kernel_code.sh $(CODE_OBJ)
+	tools/kernel_code.sh $(CODE_OBJ) > $@.new && mv $@.new $@
 $(BUILD)/obj/kernel_code.o: $(BUILD)/kernel_code.c
 	$(CC) $(CFLAGS) -c -o $@ $<
 

@@ -9,13 +9,14 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "cli/probe.h"
+#include "cli/shelf.h"
 #include "cli/tracing.h"
 #include "hub/hub.h"
 #include "probe/memo.h"
 #include "probe/tune.h"
 
 typedef struct probe_args {
-    const char *op, *type, *trace, *record;
+    const char *op, *type, *trace, *record, *output;
     qn_list specs;
     int isa, timeout_s, threads, format;
     u64 seed;
@@ -50,7 +51,9 @@ static const qn_opt how[] = {
       0, 0 },
     { "timeout", NULL, NULL, OPT_int, QN_AT(probe_args, timeout_s, int), "S", "60", "a kernel that takes longer has failed", 1,
       86400 },
-    { "format", NULL, NULL, OPT_choice, QN_AT(probe_args, format, int), QN_PROBE_FORMATS, "text", "how to print", 0, 0 },
+    { "format", NULL, NULL, OPT_choice, QN_AT(probe_args, format, int), QN_PROBE_FORMATS, "text", "how to print; html is one "
+                                                                                                   "file with plots", 0, 0 },
+    { "output", "o", NULL, OPT_text, QN_AT(probe_args, output, const char *), "FILE", NULL, "write to a file", 0, 0 },
     { "verbose-failures", NULL, NULL, OPT_flag, QN_AT(probe_args, all_failures, bool), NULL, NULL,
       "list every pair of variant and shape that was not run, with the reason", 0, 0 },
     { "json", NULL, NULL, OPT_flag, QN_AT(probe_args, json, bool), NULL, NULL, "one JSON object per kernel or shape", 0, 0 },
@@ -150,7 +153,8 @@ typedef struct fair {
     qn_contest *all;
     int n, wrong;
     qn_ceilings ceilings;
-    qn_bar bar;
+    qn_bar bar;                 /* over all shapes */
+    u64 begin_ns;
     int damaged;
     qn_probe_page page;
     qn_tracing tracing;         /* of --record */
@@ -214,11 +218,27 @@ static void open_memo(fair *f)
     qn_free(dir);
 }
 
+/* One bar over all shapes: part of the one at hand that is done. */
+static bool tell(void *user, const char *name, double part)
+{
+    fair *f = user;
+    (void)name;
+    return qn_bar_show(&f->bar, "probing", ((double)(f->n - 1) + (part > 0 ? part : 0)) / f->specs.n);
+}
+
+/* The bar leaves its line to what is printed, and comes back with the time that has passed. */
+static void show_bar(fair *f)
+{
+    qn_bar_open(&f->bar, f->c);
+    f->bar.start_ns = f->begin_ns;
+    snprintf(f->bar.what, sizeof f->bar.what, "probing");
+}
+
 static bool hold(fair *f, qn_contest *k, const qn_spec *spec, qn_err *e)
 {
     const probe_args *a = f->a;
-    const qn_contest_opts o = { .isa = a->isa, .seconds = a->seconds, .seed = a->seed, .timeout_s = a->timeout_s,
-                                .progress = qn_bar_show, .user = &f->bar };
+    const qn_contest_opts o = { .isa = a->isa, .seconds = a->seconds, .seed = a->seed, .timeout_s = a->timeout_s, .memo = f->memo,
+                                .progress = tell, .user = f };
     const int threads = qn_pool_n(f->pool);
     qn_err ignored = { 0 }; /* a cache that fails is no reason to stop */
     if (!qn_contest_open(k, &spec->shape, &f->rivals, &o, e)) return false;
@@ -232,27 +252,26 @@ static bool hold(fair *f, qn_contest *k, const qn_spec *spec, qn_err *e)
     return true;
 }
 
-static bool hold_all(fair *f, qn_err *e)
+static bool say(const fair *f, qn_buf *b) { return f->a->output || f->page.format == PROBE_html || flush_buf(b); }
+
+static bool hold_all(fair *f, qn_buf *out, qn_err *e)
 {
-    qn_buf b = { 0 };
-    bool ok = true, heard = true;
-    qn_probe_print_head(&b, &f->page);
-    heard = flush_buf(&b);
+    bool ok = true;
+    f->begin_ns = qn_now_ns();
+    qn_probe_print_head(out, &f->page);
+    bool heard = say(f, out);
     for (int i = 0; ok && heard && i < f->specs.n; i++) {
-        qn_bar_show(&f->bar, "probing", (double)i / f->specs.n);
+        show_bar(f);
         ok = hold(f, &f->all[f->n++], &f->specs.at[i], e);
         qn_bar_close(&f->bar);
         if (!ok) break;
-        qn_probe_print(&b, &f->page, &f->all[i], i + 1);
-        heard = flush_buf(&b);
-        qn_bar_open(&f->bar, f->c);
+        qn_probe_print(out, &f->page, &f->all[i], i + 1);
+        heard = say(f, out);
     }
-    qn_bar_close(&f->bar);
     if (ok && heard) {
-        qn_probe_print_tail(&b, &f->page, f->all, f->n);
-        flush_buf(&b);
+        qn_probe_print_tail(out, &f->page, f->all, f->n);
+        say(f, out);
     }
-    qn_buf_close(&b);
     return ok;
 }
 
@@ -310,9 +329,9 @@ static int contests(qn_cli *c, const probe_args *a)
 {
     fair f = { .c = c, .a = a };
     qn_err e = { 0 };
-    qn_bar_open(&f.bar, c);
+    qn_buf out = { 0 };
     qn_interrupt_polled(true);
-    bool ok = gather(&f, &e) && open_fair(&f, &e) && open_record(&f, &e) && hold_all(&f, &e);
+    bool ok = gather(&f, &e) && open_fair(&f, &e) && open_record(&f, &e) && hold_all(&f, &out, &e);
     qn_interrupt_polled(false);
     if (f.damaged) qn_cli_note(c, "%d results in the cache were damaged and have been measured again", f.damaged);
     if (ok && a->tune) ok = keep_winners(&f, &e);
@@ -320,7 +339,12 @@ static int contests(qn_cli *c, const probe_args *a)
     qn_tracing_end(f.tracing.trace, ok ? QN_EXIT_OK : e.code == QN_ECANCELLED ? QN_EXIT_SIGINT : QN_EXIT_FAIL);
     qn_tracing_release(&f.tracing);
     close_fair(&f);
-    if (!ok) return qn_cli_fail(c, &e);
+    if (!ok) {
+        qn_buf_close(&out);
+        return qn_cli_fail(c, &e);
+    }
+    const int code = qn_cli_deliver(c, &out, a->output);
+    if (code != QN_EXIT_OK) return code;
     if (wrong) qn_cli_note(c, "%d variants are wrong", wrong);
     return wrong ? QN_EXIT_FAIL : QN_EXIT_OK;
 }
@@ -346,7 +370,8 @@ const qn_command qn_command_probe = {
              "that crashes "
              "or hangs fails by its name. Exit status 1 if a variant is wrong.",
     .examples = "quern probe --check\tis every kernel right?\nquern probe model.gguf --tune\tmake this model faster here\n"
-                "quern probe --spec \"op=matmul m=1 n=896 k=4864 tB=1\"\tone shape\n",
+                "quern probe --spec \"op=matmul m=1 n=896 k=4864 tB=1\"\tone shape\n"
+                "quern probe --format html -o kernels.html\tthe built-in list as a page with plots\n",
     .min_args = 0,
     .max_args = 1,
     .groups = groups,

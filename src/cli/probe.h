@@ -19,8 +19,8 @@ void qn_specs_filter(qn_specs *s, int op, int type);
 void qn_specs_close(qn_specs *s);
 
 /* probe_print.c */
-enum { PROBE_text, PROBE_seed, PROBE_json, PROBE_csv };
-#define QN_PROBE_FORMATS "text|seed|json|csv"
+enum { PROBE_text, PROBE_seed, PROBE_json, PROBE_csv, PROBE_html };
+#define QN_PROBE_FORMATS "text|seed|json|csv|html"
 
 typedef struct qn_probe_page {
     const qn_cli *c;
@@ -33,7 +33,14 @@ typedef struct qn_probe_page {
 
 void qn_probe_print_head(qn_buf *b, const qn_probe_page *p);
 void qn_probe_print(qn_buf *b, const qn_probe_page *p, const qn_contest *c, int number);
-/* What took no part and why, over all contests. */
+/* What took no part and why, over all contests; the whole page where the format is one. */
 void qn_probe_print_tail(qn_buf *b, const qn_probe_page *p, const qn_contest *all, int n);
+/* Who won and by how much, in words. */
+void qn_probe_verdict(qn_buf *b, const qn_contest *c);
+/* The least time that the machine's ceilings allow, ns; 0: they are not known. */
+double qn_probe_ceiling(const qn_probe_page *p, const qn_contest *c);
+
+/* probe_html.c */
+void qn_probe_html(qn_buf *out, const qn_probe_page *p, const qn_contest *all, int n);
 
 #endif

@@ -1,4 +1,4 @@
-/* probe_print.c - contests as tables, in the layout of other probes' output ("seed"), as JSON lines and as CSV. */
+/* probe_print.c - contests as tables, in the layout of other probes' output ("seed"), as JSON lines and as CSV; as a page: probe_html.c. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "base/str.h"
 #include "cli/probe.h"
 
-static double ceiling_ns(const qn_probe_page *p, const qn_contest *c)
+double qn_probe_ceiling(const qn_probe_page *p, const qn_contest *c)
 {
     const qn_ceilings *t = p->ceilings;
     if (!t) return 0;
@@ -60,14 +60,14 @@ static void put_time(qn_buf *b, const qn_stats *s)
     else qn_buf_printf(b, " %10s %9s %7s", "-", "-", "-");
 }
 
-static void put_verdict(qn_buf *b, const qn_contest *c)
+void qn_probe_verdict(qn_buf *b, const qn_contest *c)
 {
     if (c->best < 0) {
-        qn_buf_puts(b, "  nobody got it right\n");
+        qn_buf_puts(b, "nobody got it right");
         return;
     }
     const qn_contender *best = &c->at[c->best];
-    qn_buf_printf(b, "  best: %s", best->name);
+    qn_buf_printf(b, "best: %s", best->name);
     if (c->next >= 0) {
         const qn_contender *next = &c->at[c->next];
         const double ratio = qn_contender_ns(c, next) / qn_contender_ns(c, best);
@@ -80,14 +80,13 @@ static void put_verdict(qn_buf *b, const qn_contest *c)
     if (c->engine_ns > 0)
         qn_buf_printf(b, "; the engine took %.3f us, %+.1f %%", c->engine_ns / 1e3,
                       100 * (c->engine_ns / qn_contender_ns(c, best) - 1));
-    qn_buf_putc(b, '\n');
 }
 
 static void print_text(qn_buf *b, const qn_probe_page *p, const qn_contest *c, int number)
 {
     int order[512];
     const int n = by_time(c, order);
-    const double limit = ceiling_ns(p, c);
+    const double limit = qn_probe_ceiling(p, c);
     qn_buf_printf(b, "%s%d. %s%s\n", qn_cli_color(p->c, 1, QN_BOLD), number, c->text, qn_cli_color(p->c, 1, QN_PLAIN));
     qn_buf_printf(b, "  %-34s %10s %9s %7s %10s %9s %7s %8s %9s %6s %9s %9s %8s\n", "us a call", "warm", "min", "+-",
                   "cold", "min", "+-",
@@ -111,8 +110,9 @@ static void print_text(qn_buf *b, const qn_probe_page *p, const qn_contest *c, i
         qn_buf_putc(b, '\n');
         if (!k->right) qn_buf_printf(b, "      %s: %s\n", word(k), k->why);
     }
-    put_verdict(b, c);
-    qn_buf_putc(b, '\n');
+    qn_buf_puts(b, "  ");
+    qn_probe_verdict(b, c);
+    qn_buf_puts(b, "\n\n");
 }
 
 /* ---- seed */
@@ -181,7 +181,7 @@ static void print_json(qn_buf *b, const qn_probe_page *p, const qn_contest *c, i
     qn_buf_printf(b, "{\"spec\": \"%s\", \"bytes\": %llu, \"flops\": %llu, \"ranked_by\": \"%s\", \"ceiling_ns\": %.1f, "
                      "\"engine_ns\": %.1f, "
                   "\"best\": ", c->text, (unsigned long long)c->cost.bytes, (unsigned long long)c->cost.flops,
-                  c->by_cold ? "cold" : "warm", ceiling_ns(p, c), c->engine_ns);
+                  c->by_cold ? "cold" : "warm", qn_probe_ceiling(p, c), c->engine_ns);
     qn_buf_printf(b, c->best >= 0 ? "\"%s\"" : "null%s", c->best >= 0 ? c->at[c->best].name : "");
     qn_buf_printf(b, ", \"within_noise\": %s, \"variants\": [", c->noise ? "true" : "false");
     for (int i = 0; i < c->n; i++) {
@@ -226,7 +226,7 @@ void qn_probe_print(qn_buf *b, const qn_probe_page *p, const qn_contest *c, int 
 {
     static void (*const formats[])(qn_buf *, const qn_probe_page *, const qn_contest *, int) = {
         [PROBE_text] = print_text, [PROBE_seed] = print_seed, [PROBE_json] = print_json, [PROBE_csv] = print_csv };
-    formats[p->format](b, p, c, number);
+    if (p->format != PROBE_html) formats[p->format](b, p, c, number); /* a page is written when all is known */
 }
 
 void qn_probe_print_head(qn_buf *b, const qn_probe_page *p)
@@ -289,5 +289,6 @@ static void put_failures(qn_buf *b, const qn_probe_page *p, const qn_contest *al
 
 void qn_probe_print_tail(qn_buf *b, const qn_probe_page *p, const qn_contest *all, int n)
 {
+    if (p->format == PROBE_html) qn_probe_html(b, p, all, n);
     if (p->format == PROBE_seed || (p->format == PROBE_text && p->all_failures)) put_failures(b, p, all, n);
 }

@@ -89,10 +89,11 @@ static void make_block(qn_case *c, const qn_dtype_info *t, u8 *b)
     }
 }
 
-/* n blocks. Random ones are slow to make, and no clock sees that they repeat: a timed case has some hundred kinds. */
+/* n blocks. Random ones are slow to make, and no clock sees that they repeat: a timed case has some hundred kinds, and where a
+ * large matrix is checked they repeat too. */
 static void make_blocks(qn_case *c, const qn_dtype_info *t, u8 *p, size_t n)
 {
-    const size_t own = c->timed ? qn_minz(n, 509) : n; /* a prime: rows are not all alike */
+    const size_t own = qn_minz(n, c->timed ? 509 : 65537); /* primes: rows are not all alike */
     for (size_t i = 0; i < own; i++) make_block(c, t, p + i * t->block_bytes);
     for (size_t done = own; done < n; done += qn_minz(done, n - done))
         memcpy(p + done * t->block_bytes, p, qn_minz(done, n - done) * t->block_bytes);
@@ -281,7 +282,7 @@ static void fill_plinear(qn_case *c, qn_plinear *a)
     a->x = x;
     u8 *w = qn_alloc(n * size, NULL);
     u8 *out = qn_case_operand(c, "panels", qn_fpanel_bytes(a->type, a->rows, a->cols) / size, size, USE_in);
-    for (size_t i = 0; w && i < n; i++) make_block(c, &qn_dtypes[a->type], w + i * size);
+    if (w) make_blocks(c, &qn_dtypes[a->type], w, n);
     if (w && out) qn_fpanel_pack(a->type, w, a->rows, a->cols, 0, (a->rows + QN_PANEL - 1) / QN_PANEL, out);
     c->failed = c->failed || !w;
     qn_free(w);

@@ -38,8 +38,9 @@ typedef struct report {
     qn_err trouble;     /* code is set when the check itself could not be done */
 } report;
 
-static bool check_case(const qn_kernel *k, const qn_args *sizes, int type, qn_pool *pool, unsigned timeout_s, report *p)
+static bool check_case(const qn_kernel *k, const qn_args *sizes, int type, qn_pool *pool, const qn_probe_opts *o, report *p)
 {
+    const unsigned timeout_s = (unsigned)(o->timeout_s > 0 ? o->timeout_s : TIMEOUT_S);
     qn_args typed = *sizes;
     if (k->op == OP_matmul) typed.matmul.type = (qn_dtype)type;
     if (k->needs && k->needs(&typed)) return true; /* a kernel that takes no case at all fails: no case was run */
@@ -48,7 +49,7 @@ static bool check_case(const qn_kernel *k, const qn_args *sizes, int type, qn_po
         const u64 seed = p->result.seed + (u64)p->result.cases;
         alarm(timeout_s);
         if (!qn_case_open(&c, k->op, sizes, type, (qn_mood)mood, seed, &p->trouble)) return p->trouble.code == QN_OK;
-        const bool ok = qn_compare(k, &c, pool, &p->result, &p->trouble);
+        const bool ok = qn_compare(k, &c, o->known, pool, &p->result, &p->trouble);
         qn_case_close(&c);
         if (!ok) return false;
         p->result.cases++;
@@ -58,14 +59,13 @@ static bool check_case(const qn_kernel *k, const qn_args *sizes, int type, qn_po
 
 static void check_all(const qn_kernel *k, const qn_probe_opts *o, report *p)
 {
-    const unsigned timeout_s = (unsigned)(o->timeout_s > 0 ? o->timeout_s : TIMEOUT_S);
     qn_pool *pool = qn_pool_open(POOL_LANES, &p->trouble);
     bool ok = pool != NULL;
     for (int type = 0; type < N_DTYPES; type++) {
         if (!takes(k->op, type) || (k->type != (int)DT_any && k->type != type)) continue;
         if (o->type >= 0 && o->type != type) continue;
         for (const qn_args *sizes = o->sizes ? o->sizes : qn_ops[k->op].cases; ok && sizes->n; sizes++)
-            ok = check_case(k, sizes, type, pool, timeout_s, p);
+            ok = check_case(k, sizes, type, pool, o, p);
     }
     qn_pool_close(pool);
     p->result.passed = ok && p->result.cases > 0;

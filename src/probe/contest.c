@@ -1,6 +1,7 @@
 /* contest.c - who takes part, who is right, who won. */
 #include "probe/contest.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -8,6 +9,8 @@
 #include "probe/compare.h"
 
 #define REF_FLOPS 1e8   /* a reference does some 1e8 a second: no winner, and a minute of waiting */
+#define CHECK_DEPTH 700 /* as deep as the cases of a check go: cases.c */
+#define CHECK_BYTES 4e6 /* of operands; many rows say no more than some */
 #define CHECK_FLOPS 4e7 /* double precision does some 3e8 a second, and a check runs a kernel seven times */
 
 /* ---- who */
@@ -62,14 +65,15 @@ void qn_contest_close(qn_contest *c)
 qn_shape qn_shape_cut(const qn_shape *s)
 {
     qn_shape cut = *s;
-    const double flops = (double)qn_ops[s->op].cost(&s->args, 0).flops;
-    if (flops <= CHECK_FLOPS) return cut;
+    const qn_cost cost = qn_ops[s->op].cost(&s->args, CHECK_DEPTH);
+    if ((double)cost.flops <= CHECK_FLOPS && (double)cost.bytes <= CHECK_BYTES) return cut;
     cut.args.n = qn_mini(cut.args.n, 13); /* a full tile of 12 and one more */
-    const double left = (double)qn_ops[s->op].cost(&cut.args, 0).flops;
-    const double share = left > CHECK_FLOPS ? CHECK_FLOPS / left : 1;
+    const qn_cost left = qn_ops[s->op].cost(&cut.args, CHECK_DEPTH);
+    const double share = fmin(1, fmin(CHECK_FLOPS / (double)left.flops, CHECK_BYTES / (double)left.bytes));
     if (s->op == OP_linear) cut.args.linear.rows = qn_maxi(33, (int)(share * s->args.linear.rows));
     if (s->op == OP_qlinear) cut.args.qlinear.rows = qn_maxi(33, (int)(share * s->args.qlinear.rows));
     if (s->op == OP_blinear) cut.args.blinear.rows = qn_maxi(33, (int)(share * s->args.blinear.rows));
+    if (s->op == OP_plinear) cut.args.plinear.rows = qn_maxi(33, (int)(share * s->args.plinear.rows));
     if (s->op == OP_matmul) cut.args.matmul.cols = qn_maxi(33, (int)(share * s->args.matmul.cols));
     return cut;
 }
@@ -85,12 +89,15 @@ static void take(qn_contender *k, const qn_probe_result *r)
     snprintf(k->why, sizeof k->why, "%s", r->why);
 }
 
-static bool check_kernel(const qn_contest *c, qn_contender *k, const qn_contest_opts *o, qn_err *e)
+/* A shape as it is checked. */
+typedef struct trial { qn_shape cut; u64 seed; qn_references known; } trial;
+
+static bool check_kernel(const trial *t, qn_contender *k, const qn_contest_opts *o, qn_err *e)
 {
-    const qn_shape cut = qn_shape_cut(&c->shape);
+    const qn_shape cut = t->cut;
     const qn_args sizes[] = { cut.args, { 0 } };
-    const qn_probe_opts opts = { .op = -1, .type = qn_args_type(cut.op, &cut.args), .seed = o->seed ? o->seed : 1,
-                                 .timeout_s = o->timeout_s, .sizes = sizes };
+    const qn_probe_opts opts = { .op = -1, .type = qn_args_type(cut.op, &cut.args), .seed = t->seed,
+                                 .timeout_s = o->timeout_s, .sizes = sizes, .known = &t->known };
     qn_probe_result r;
     if (!qn_probe_kernel(k->kernel, &opts, &r, e)) return false;
     take(k, &r);
@@ -99,21 +106,21 @@ static bool check_kernel(const qn_contest *c, qn_contender *k, const qn_contest_
 
 /* A library's threads do not outlive a fork: it is checked here, in this process. Its bytes are not ours (no scales), so the one
  * that multiplies bytes cannot be compared. */
-static bool check_rival(const qn_contest *c, qn_contender *k, const qn_contest_opts *o, qn_err *e)
+static bool check_rival(const trial *t, qn_contender *k, qn_err *e)
 {
-    const qn_shape cut = qn_shape_cut(&c->shape);
+    const qn_shape cut = t->cut;
     qn_case data;
     qn_probe_result r = { .passed = true };
     k->checked = k->right = true;
     if (cut.op == OP_qlinear || cut.op == OP_blinear) return true;
     const int type = qn_args_type(cut.op, &cut.args);
-    if (!qn_case_open(&data, cut.op, &cut.args, type, MOOD_plain, o->seed ? o->seed : 1, e)) return false;
+    if (!qn_case_open(&data, cut.op, &cut.args, type, MOOD_plain, t->seed, e)) return false;
     qn_case_reset(&data);
     void *job = k->rival->prepare(k->rival, cut.op, &data.args, e);
     if (job) {
         k->rival->run(job);
         k->rival->close(job);
-        r.passed = qn_compare_outputs(&data, &r, e);
+        r.passed = qn_compare_outputs(&data, &t->known, &r, e);
         take(k, &r);
     } else if (e->code == QN_EUNSUPPORTED) {
         k->misses = "refused by the library";
@@ -124,14 +131,25 @@ static bool check_rival(const qn_contest *c, qn_contender *k, const qn_contest_o
     return e->code == QN_OK;
 }
 
-bool qn_contest_run(qn_contest *c, qn_pool *pool, const qn_contest_opts *o, qn_err *e)
+static bool check_all(qn_contest *c, const qn_contest_opts *o, qn_err *e)
 {
-    for (int i = 0; i < c->n; i++) {
+    trial t = { .cut = qn_shape_cut(&c->shape), .seed = o->seed ? o->seed : 1 };
+    bool ok = qn_references_make(&t.known, &t.cut, t.seed, o->memo, e);
+    for (int i = 0; ok && i < c->n; i++) {
         qn_contender *k = &c->at[i];
         if (k->misses || k->cached) continue;
-        if (o->progress && !o->progress(o->user, k->name, (double)i / c->n)) return qn_fail(e, QN_ECANCELLED, "stopped");
-        if (!(k->kernel ? check_kernel(c, k, o, e) : check_rival(c, k, o, e))) return false;
+        if (o->progress && !o->progress(o->user, k->name, QN_CHECK_PART * i / c->n)) ok = qn_fail(e, QN_ECANCELLED, "stopped");
+        ok = ok && (k->kernel ? check_kernel(&t, k, o, e) : check_rival(&t, k, e));
     }
+    qn_references_close(&t.known);
+    return ok;
+}
+
+bool qn_contest_run(qn_contest *c, qn_pool *pool, const qn_contest_opts *o, qn_err *e)
+{
+    bool known = true;
+    for (int i = 0; i < c->n; i++) known = known && (c->at[i].misses || c->at[i].cached);
+    if (!known && !check_all(c, o, e)) return false;
     if (!qn_contest_time(c, pool, o, e)) return false;
     qn_contest_rank(c);
     return true;

@@ -39,6 +39,7 @@ typedef struct qn_contest_opts {
     double interval;            /* stop when every interval is narrower than this share of its median; 0: 0.02 */
     u64 seed;
     int timeout_s;
+    struct qn_memo *memo;       /* keeps references; may be NULL */
     qn_progress_fn progress;    /* may be NULL */
     void *user;
 } qn_contest_opts;
@@ -57,6 +58,8 @@ double qn_contender_ns(const qn_contest *c, const qn_contender *k);
 
 /* The shape cut down to what double precision can follow in a moment; what checks use. */
 qn_shape qn_shape_cut(const qn_shape *s);
+
+#define QN_CHECK_PART 0.3 /* of a contest's progress; then as much again for warm caches, the rest for cold ones */
 
 /* contest_time.c */
 bool qn_contest_time(qn_contest *c, qn_pool *pool, const qn_contest_opts *o, qn_err *e);

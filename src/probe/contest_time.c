@@ -1,6 +1,7 @@
 /* contest_time.c - the clock of a contest. Contenders take turns, so that a disturbance hits all of them; each goes on until its
  * interval is narrow or time is up. Warm samples repeat a call until the clock can see it; before a cold one every cache is
  * filled with something else. */
+#include <math.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -14,7 +15,8 @@
 #define SAMPLES_LEAST 5
 #define SAMPLES_MOST 2000
 #define SAMPLE_NS 50000         /* a reading of the clock costs 20 to 60 ns: below a thousandth of this */
-#define HOPELESS 8              /* times as slow as the best: measured as often as must be, and no more */
+#define HOPELESS 4              /* times as slow as the best: measured only so often */
+#define HOPELESS_SAMPLES 3
 #define FLUSH_LEAST ((u64)64 << 20)
 
 typedef struct runner {
@@ -97,7 +99,7 @@ static bool settle(race *r, bool cold, const qn_contest_opts *o)
         const qn_stats *s = cold ? &r->at[i].k->cold : &r->at[i].k->warm;
         runner *w = &r->at[i];
         const bool narrow = s->hi - s->lo < interval * s->p50, hopeless = s->p50 > HOPELESS * best;
-        w->done = w->n >= SAMPLES_MOST || (w->n >= SAMPLES_LEAST && (narrow || hopeless));
+        w->done = w->n >= SAMPLES_MOST || (w->n >= SAMPLES_LEAST && narrow) || (w->n >= HOPELESS_SAMPLES && hopeless);
         all = all && w->done;
     }
     return all;
@@ -106,7 +108,8 @@ static bool settle(race *r, bool cold, const qn_contest_opts *o)
 static bool take_turns(race *r, bool cold, const qn_contest_opts *o, qn_err *e)
 {
     const double seconds = (o->seconds > 0 ? o->seconds : SECONDS) / 2;
-    const u64 end = qn_now_ns() + (u64)(seconds * 1e9);
+    const u64 begin = qn_now_ns(), end = begin + (u64)(seconds * 1e9);
+    const double done = cold ? 0.5 + QN_CHECK_PART / 2 : QN_CHECK_PART, part = (1 - QN_CHECK_PART) / 2;
     for (int i = 0; i < r->n; i++) r->at[i].n = 0, r->at[i].done = false;
     for (int round = 0;; round++) {
         for (int i = 0; i < r->n; i++) {
@@ -114,7 +117,8 @@ static bool take_turns(race *r, bool cold, const qn_contest_opts *o, qn_err *e)
             if (w->done) continue;
             w->x[w->n++] = sample(r, w, cold);
         }
-        if (o->progress && !o->progress(o->user, r->c->text, -1)) return qn_fail(e, QN_ECANCELLED, "stopped");
+        const double share = fmin(1, (double)(qn_now_ns() - begin) / (seconds * 1e9));
+        if (o->progress && !o->progress(o->user, r->c->text, done + part * share)) return qn_fail(e, QN_ECANCELLED, "stopped");
         if (settle(r, cold, o)) return true;
         if (round + 1 >= SAMPLES_LEAST && qn_now_ns() > end) return true;
     }

@@ -1,4 +1,4 @@
-/* memo.c - results in and out of SQLite. One table; a row is a contender at a shape. */
+/* memo.c - results in and out of SQLite. A row is a contender at a shape; or what an output of a shape must be. */
 #include "probe/memo.h"
 
 #include <stdio.h>
@@ -10,14 +10,17 @@
 #include "base/table.h"
 
 #define MEMO_ID 0x51505242u /* "QPRB" */
-#define MEMO_VERSION 1
+#define MEMO_VERSION 2
+#define REFERENCE_MOST ((size_t)4 << 20) /* bytes: longer ones take less time to make than to read */
 
 static const char schema[] =
     "CREATE TABLE IF NOT EXISTS result(kernel TEXT NOT NULL, code TEXT NOT NULL, cpu TEXT NOT NULL, threads INTEGER NOT NULL,"
     " shape TEXT NOT NULL, body TEXT NOT NULL, sum INTEGER NOT NULL, made TEXT NOT NULL DEFAULT (datetime('now')),"
-    " PRIMARY KEY (kernel, code, cpu, threads, shape)) WITHOUT ROWID;";
+    " PRIMARY KEY (kernel, code, cpu, threads, shape)) WITHOUT ROWID;"
+    "CREATE TABLE IF NOT EXISTS reference(shape TEXT NOT NULL, inputs INTEGER NOT NULL, mood INTEGER NOT NULL,"
+    " operand INTEGER NOT NULL, body BLOB NOT NULL, sum INTEGER NOT NULL, PRIMARY KEY (shape, inputs, mood, operand));";
 
-struct qn_memo { sqlite3 *db; sqlite3_stmt *get, *put; };
+struct qn_memo { sqlite3 *db; sqlite3_stmt *get, *put, *get_ref, *put_ref; };
 
 /* tools/kernel_code.sh makes this table from the object files. */
 typedef struct code_row { const char *symbol, *hash; } code_row;
@@ -42,7 +45,13 @@ qn_memo *qn_memo_open(const char *path, char note[240], qn_err *e)
     if (s->get)
         s->put = qn_db_prepare(s->db, "INSERT OR REPLACE INTO result(kernel, code, cpu, threads, shape, body, sum)"
                                       " VALUES (?,?,?,?,?,?,?)", e);
-    if (s->put) return s;
+    if (s->put)
+        s->get_ref = qn_db_prepare(s->db, "SELECT body, sum FROM reference"
+                                          " WHERE shape=? AND inputs=? AND mood=? AND operand=?", e);
+    if (s->get_ref)
+        s->put_ref = qn_db_prepare(s->db, "INSERT OR REPLACE INTO reference(shape, inputs, mood, operand, body, sum)"
+                                          " VALUES (?,?,?,?,?,?)", e);
+    if (s->put_ref) return s;
     qn_memo_close(s);
     return NULL;
 }
@@ -52,6 +61,8 @@ void qn_memo_close(qn_memo *s)
     if (!s) return;
     sqlite3_finalize(s->get);
     sqlite3_finalize(s->put);
+    sqlite3_finalize(s->get_ref);
+    sqlite3_finalize(s->put_ref);
     qn_db_close(s->db);
     qn_free(s);
 }
@@ -168,4 +179,38 @@ bool qn_memo_put(qn_memo *s, const qn_contest *c, int threads, qn_err *e)
     }
     qn_err ignored = { 0 };
     return ok ? qn_db_exec(s->db, "COMMIT", e) : (qn_db_exec(s->db, "ROLLBACK", &ignored), false);
+}
+
+/* ---- references */
+
+static void bind_reference(sqlite3_stmt *s, const qn_reference_key *k)
+{
+    sqlite3_reset(s);
+    sqlite3_bind_text(s, 1, k->shape, -1, SQLITE_TRANSIENT);
+    sqlite3_bind_int64(s, 2, (i64)k->inputs);
+    sqlite3_bind_int(s, 3, k->mood);
+    sqlite3_bind_int(s, 4, k->operand);
+}
+
+bool qn_memo_get_reference(qn_memo *s, const qn_reference_key *k, double *out, size_t n, qn_err *e)
+{
+    bind_reference(s->get_ref, k);
+    bool ok = qn_db_step(s->get_ref, e) == 1;
+    const void *body = ok ? sqlite3_column_blob(s->get_ref, 0) : NULL;
+    ok = body && (size_t)sqlite3_column_bytes(s->get_ref, 0) == n * sizeof *out &&
+         sqlite3_column_int64(s->get_ref, 1) == (i64)qn_hash(body, n * sizeof *out, k->inputs);
+    if (ok) memcpy(out, body, n * sizeof *out);
+    sqlite3_reset(s->get_ref);
+    return ok;
+}
+
+bool qn_memo_put_reference(qn_memo *s, const qn_reference_key *k, const double *p, size_t n, qn_err *e)
+{
+    if (n * sizeof *p > REFERENCE_MOST) return true;
+    bind_reference(s->put_ref, k);
+    sqlite3_bind_blob(s->put_ref, 5, p, (int)(n * sizeof *p), SQLITE_TRANSIENT);
+    sqlite3_bind_int64(s->put_ref, 6, (i64)qn_hash(p, n * sizeof *p, k->inputs));
+    const bool ok = qn_db_step(s->put_ref, e) == 0;
+    sqlite3_reset(s->put_ref);
+    return ok;
 }

@@ -13,6 +13,7 @@ typedef struct qn_probe_opts {
     u64 seed;           /* 0: a seed from the clock; results say which */
     int timeout_s;      /* a case that takes longer hangs; 0: 60 s */
     const qn_args *sizes; /* instead of the op's own cases, ended by n = 0; NULL: those */
+    const struct qn_references *known; /* of the one size there is, made from seed; NULL: each check works them out */
 } qn_probe_opts;
 #define QN_PROBE_DEFAULT { .op = -1, .type = -1 }
 

@@ -1,6 +1,6 @@
 /* page.h - the page that HTML reports share: the files below page/, made into this program's constants by the
  * build, put together with one JSON value that its script shows. What the value says is its writer's business
- * (html.c, compare_html.c). */
+ * (html.c, compare_print.c, cli/probe_html.c). */
 #ifndef QN_PAGE_H
 #define QN_PAGE_H
 

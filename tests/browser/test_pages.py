@@ -95,6 +95,25 @@ def test_compare(browser, tmp_path):
     assert all(dict(f["shapes"])["Differences of steps"] > 10 for f in found["facts"].values())
 
 
+def test_probe(browser, tmp_path, monkeypatch):
+    """A bar for every variant, the ceiling beside them, and reasons for those that took no part."""
+    monkeypatch.setenv("QUERN_HOME", str(tmp_path))
+    specs = ["op=matmul m=1 n=64 k=96 tB=1", "op=matmul m=16 n=64 k=96 tA=1", "op=rmsnorm n=3 d=896", "op=attend type=f16 n=1 heads=4 kv=2 d=64 depth=100"]
+    words = [w for s in specs for w in ("--spec", s)]
+    path = page(tmp_path, "probe", "probe", "--time", 0.02, "-t", 1, *words)
+    found = look(browser, tmp_path, [{"name": "probe", "rich": False, "file": path}])
+    assert found["problems"] == []
+    data = json.loads(open(path).read().split('type="application/json">')[1].split("</script>")[0])
+    assert len(data["specs"]) == len(specs) and data["kind"] == "probe" and data["ceilings"]["f32_gflops"] > 0
+    first = data["specs"][0]
+    timed = [v for v in first["variants"] if v.get("warm")]
+    for facts in found["facts"].values():
+        assert facts["sections"] == ["overview", "shapes", "results", "absent"]
+        drawn = dict(facts["shapes"])
+        assert drawn["The best of each shape against the ceiling"] >= len(specs)
+        assert drawn["Variants of " + first["spec"]] > len(timed)  # a bar and an interval for each, and the ceiling
+
+
 def test_logs_of_others(browser, tmp_path):
     """MLC's tables have no positions and no tokens, Doppler's log no bytes: the page says so and shows the rest."""
     pages = []

@@ -5,5 +5,6 @@
   const data = JSON.parse(document.getElementById("data").textContent), page = document.getElementById("page");
   startTheme();
   if (data.kind === "compare") showCompare(data, page);
+  else if (data.kind === "probe") showProbe(data, page);
   else showReport(data, page);
 })();
