@@ -203,6 +203,7 @@ static bool gather(fair *f, qn_err *e)
     if (a->trace && !qn_specs_add_trace(&f->specs, a->trace, e)) return false;
     if (!a->specs.n && !f->c->n_args && !a->trace && !qn_specs_add_built_in(&f->specs, e)) return false;
     qn_specs_filter(&f->specs, o.op, o.type);
+    if (!f->c->n_args && !a->trace && !qn_specs_add_parts(&f->specs, e)) return false;
     return f->specs.n || qn_fail(e, QN_EUSAGE, "no shape is of this op and type");
 }
 
@@ -243,6 +244,7 @@ static bool hold(fair *f, qn_contest *k, const qn_spec *spec, qn_err *e)
     qn_err ignored = { 0 }; /* a cache that fails is no reason to stop */
     if (!qn_contest_open(k, &spec->shape, &f->rivals, &o, e)) return false;
     k->engine_ns = spec->engine_ns;
+    qn_contest_add_up(k, f->all, f->n - 1);
     const u64 begin = qn_now_ns();
     if (f->memo && !a->no_cache) qn_memo_get(f->memo, k, threads, &f->damaged, &ignored);
     if (!qn_contest_run(k, f->pool, &o, e)) return false;

@@ -59,6 +59,7 @@ static void put_contest(qn_buf *b, const qn_probe_page *p, const qn_contest *c)
     qn_put_text(b, "by", c->by_cold ? "cold" : "warm");
     qn_put_real(b, "ceiling_ns", qn_probe_ceiling(p, c));
     qn_put_real(b, "engine_ns", c->engine_ns);
+    qn_put_real(b, "parts_ns", c->parts_ns);
     qn_put_text(b, "verdict", verdict.failed ? "" : verdict.p);
     qn_put_key(b, "variants");
     qn_buf_putc(b, '[');

@@ -1,4 +1,5 @@
-/* probe_print.c - contests as tables, in the layout of other probes' output ("seed"), as JSON lines and as CSV; as a page: probe_html.c. */
+/* probe_print.c - contests as tables, in the layout of other probes' output ("seed"), as JSON lines and as CSV; as a page:
+ * probe_html.c. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -77,6 +78,9 @@ void qn_probe_verdict(qn_buf *b, const qn_contest *c)
     if (c->chosen >= 0 && c->chosen != c->best && qn_contender_ns(c, &c->at[c->chosen]) > 0)
         qn_buf_printf(b, ", %.2f times as fast as the engine's own choice",
                       qn_contender_ns(c, &c->at[c->chosen]) / qn_contender_ns(c, best));
+    if (c->parts_ns > 0)
+        qn_buf_printf(b, "; %.2f times as fast as its parts one by one (%.3f us)", c->parts_ns / qn_contender_ns(c, best),
+                      c->parts_ns / 1e3);
     if (c->engine_ns > 0)
         qn_buf_printf(b, "; the engine took %.3f us, %+.1f %%", c->engine_ns / 1e3,
                       100 * (c->engine_ns / qn_contender_ns(c, best) - 1));
@@ -179,9 +183,9 @@ static void print_json(qn_buf *b, const qn_probe_page *p, const qn_contest *c, i
 {
     (void)number;
     qn_buf_printf(b, "{\"spec\": \"%s\", \"bytes\": %llu, \"flops\": %llu, \"ranked_by\": \"%s\", \"ceiling_ns\": %.1f, "
-                     "\"engine_ns\": %.1f, "
+                     "\"engine_ns\": %.1f, \"parts_ns\": %.1f, "
                   "\"best\": ", c->text, (unsigned long long)c->cost.bytes, (unsigned long long)c->cost.flops,
-                  c->by_cold ? "cold" : "warm", qn_probe_ceiling(p, c), c->engine_ns);
+                  c->by_cold ? "cold" : "warm", qn_probe_ceiling(p, c), c->engine_ns, c->parts_ns);
     qn_buf_printf(b, c->best >= 0 ? "\"%s\"" : "null%s", c->best >= 0 ? c->at[c->best].name : "");
     qn_buf_printf(b, ", \"within_noise\": %s, \"variants\": [", c->noise ? "true" : "false");
     for (int i = 0; i < c->n; i++) {

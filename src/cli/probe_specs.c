@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "cli/probe.h"
+#include "probe/parts.h"
 #include "trace/reader.h"
 
 /* The list that is probed when nothing else is said: what other probes print (plain products of a 0.5B model's decode, and of
@@ -20,14 +21,29 @@ static const char *const built_in[] = {
     "op=matmul_alpha_beta batch=14 m=1 n=73 k=64 tB=1", "op=matmul_alpha_beta batch=14 m=1 n=64 k=68",
     "op=matmul_alpha_beta batch=14 m=1 n=64 k=84",
     "op=matmul m=1024 n=1024 k=1024", "op=matmul type=bf16 m=1024 n=1024 k=1024",
+    /* attention by depth, heads and head size */
     "op=attend type=f16 n=1 heads=14 kv=2 d=64 depth=512", "op=attend type=f16 n=1 heads=14 kv=2 d=64 depth=8192",
-    "op=attend type=f16 n=256 heads=14 kv=2 d=64 depth=512", "op=attend type=f16 n=1 heads=32 kv=8 d=128 depth=2048",
-    "op=rmsnorm n=1 d=896", "op=rmsnorm n=512 d=896", "op=headnorm n=64 heads=16 d=128",
-    "op=rope n=64 heads=14 kv=2 d=64 rot=64 neox=1", "op=store type=f16 n=64 kv=2 d=64", "op=swiglu n=64 d=4864",
-    "op=geglu n=64 d=4864", "op=add n=64 d=896", "op=quant n=1 d=4864", "op=quant n=64 d=896", "op=narrow n=64 d=896",
-    "op=embed type=q8_0 n=64 d=896", "op=qlinear type=q8_0 n=1 rows=4864 cols=896",
-    "op=qlinear type=q4_k n=64 rows=4864 cols=1024", "op=blinear type=f16 n=64 rows=4864 cols=896",
-    "op=linear type=f32 n=64 rows=4864 cols=896",
+    "op=attend type=f16 n=256 heads=14 kv=2 d=64 depth=512", "op=attend type=f16 n=1 heads=32 kv=8 d=64 depth=2048",
+    "op=attend type=f16 n=1 heads=32 kv=8 d=128 depth=2048", "op=attend type=f16 n=1 heads=4 kv=1 d=256 depth=2048",
+    "op=attend type=q8_0 n=1 heads=32 kv=8 d=128 depth=2048",
+    /* norms, positions, gates, sums */
+    "op=rmsnorm n=1 d=896", "op=rmsnorm n=1 d=2048", "op=rmsnorm n=512 d=896", "op=headnorm n=1 heads=16 d=128",
+    "op=headnorm n=64 heads=16 d=128", "op=rope n=1 heads=14 kv=2 d=64 rot=64 neox=1",
+    "op=rope n=64 heads=14 kv=2 d=64 rot=64 neox=1", "op=rope n=64 heads=32 kv=8 d=64 rot=64",
+    "op=store type=f16 n=64 kv=2 d=64", "op=swiglu n=1 d=4864", "op=swiglu n=64 d=4864", "op=geglu n=64 d=4864",
+    "op=add n=64 d=896",
+    /* activations in bytes and in bf16, tokens */
+    "op=quant n=1 d=896", "op=quant n=1 d=4864", "op=quant n=64 d=896", "op=narrow n=1 d=896", "op=narrow n=64 d=896",
+    "op=embed type=q8_0 n=64 d=896",
+    /* over a vocabulary */
+    "op=softmax n=1 d=151936", "op=softmax n=14 d=513", "op=best n=1 d=151936 k=1", "op=best n=1 d=151936 k=40",
+    /* weights: one row, a few, many */
+    "op=qlinear type=q8_0 n=1 rows=4864 cols=896", "op=qlinear type=q8_0 n=8 rows=4864 cols=896",
+    "op=qlinear type=q8_0 n=256 rows=4864 cols=896", "op=qlinear type=q4_0 n=1 rows=4864 cols=896",
+    "op=qlinear type=q4_0 n=256 rows=4864 cols=896", "op=qlinear type=q4_k n=1 rows=8192 cols=2048",
+    "op=qlinear type=q4_k n=256 rows=8192 cols=2048", "op=blinear type=f16 n=1 rows=4864 cols=896",
+    "op=blinear type=f16 n=256 rows=4864 cols=896", "op=plinear type=f32 n=1 rows=4864 cols=896",
+    "op=plinear type=f32 n=256 rows=4864 cols=896", "op=linear type=f32 n=64 rows=4864 cols=896",
 };
 
 static bool add(qn_specs *s, const qn_shape *shape, double engine_ns, qn_err *e)
@@ -58,6 +74,9 @@ bool qn_specs_add_built_in(qn_specs *s, qn_err *e)
     return true;
 }
 
+/* What the sampler runs: in no plan, with sizes of the model. */
+static const char *const of_vocab[] = { "op=softmax n=1 d=%d", "op=best n=1 d=%d k=40" };
+
 bool qn_specs_add_model(const qn_cli *c, qn_specs *s, const char *name, const qn_engine_args *args, qn_err *e)
 {
     static const struct { int rows, depth; } passes[] = { { 1, 512 }, { 4, 512 }, { 256, 0 } }; /* one for each bucket */
@@ -71,6 +90,13 @@ bool qn_specs_add_model(const qn_cli *c, qn_specs *s, const char *name, const qn
             qn_engine_get_step(en, i, passes[p].rows, passes[p].depth, &step);
             ok = qn_specs_add_text(s, step.shape, e);
         }
+    qn_model_info info;
+    qn_model_get_info(m, &info);
+    for (size_t i = 0; ok && i < QN_COUNT(of_vocab); i++) {
+        char text[QN_SHAPE_TEXT];
+        snprintf(text, sizeof text, of_vocab[i], info.n_vocab);
+        ok = qn_specs_add_text(s, text, e);
+    }
     qn_cli_close(m, en, ok);
     return ok;
 }
@@ -148,6 +174,21 @@ bool qn_specs_add_trace(qn_specs *s, const char *path, qn_err *e)
     qn_reader_close(r);
     qn_free(g.plan);
     qn_free(g.at);
+    return ok;
+}
+
+bool qn_specs_add_parts(qn_specs *s, qn_err *e)
+{
+    qn_specs all = { 0 };
+    bool ok = true;
+    for (int i = 0; ok && i < s->n; i++) {
+        qn_shape parts[QN_PARTS];
+        const int n = qn_shape_parts(&s->at[i].shape, parts);
+        for (int k = 0; ok && k < n; k++) ok = add(&all, &parts[k], 0, e);
+        ok = ok && add(&all, &s->at[i].shape, s->at[i].engine_ns, e);
+    }
+    qn_free(s->at);
+    *s = all;
     return ok;
 }
 

@@ -40,7 +40,8 @@ static bool open_job(job *j, qn_err *e)
     j->most = j->r->n_predict < 0 ? room : qn_mini(j->r->n_predict, room);
     j->stop = (qn_stop){ .strings = j->r->stop, .n = j->r->n_stop };
     j->out->ids = qn_new_array((size_t)qn_maxi(j->most, 1), sizeof *j->out->ids, e);
-    if (!j->out->ids || !qn_sampler_open(&j->sampler, m->n_vocab, e)) return false;
+    if (!j->out->ids || !qn_sampler_open(&j->sampler, m->n_vocab, j->s->en->plan.isa,
+                                             &j->s->en->tuned, e)) return false;
     if (!m->tok) return true;
     j->decoder = qn_decoder_open(m->tok, false, e);
     return j->decoder != NULL;

@@ -1,6 +1,6 @@
 /* sampler.c - never sorts the vocabulary: it takes the best 64, then 512, 4096, ... only while a rule still needs more, so a
  * token costs two passes over the logits and a small heap; where no rule leaves anything out it walks through the weights of
- * all. A tie goes to the lower id, so results do not depend on how the selection was made. */
+ * all. Both are kernels (ops best and softmax), chosen like those of a plan. A tie goes to the lower id, so results do not depend on how the selection was made. */
 #include "engine/sampler.h"
 
 #include <math.h>
@@ -9,13 +9,18 @@
 
 #include "base/rng.h"
 
-bool qn_sampler_open(qn_sampler *s, int n_vocab, qn_err *e)
+bool qn_sampler_open(qn_sampler *s, int n_vocab, qn_isa isa, const qn_tuned *tuned, qn_err *e)
 {
+    const qn_args softmax = { .softmax = { .n = 1, .d = n_vocab } }, best = { .best = { .n = 1, .d = n_vocab, .k = 40 } };
     *s = (qn_sampler){ .n_vocab = n_vocab };
+    s->softmax = qn_choose_kernel(OP_softmax, &softmax, isa, BUCKET_one, tuned);
+    s->best = qn_choose_kernel(OP_best, &best, isa, BUCKET_one, tuned);
     s->work = qn_new_array((size_t)n_vocab, sizeof *s->work, e);
     s->counts = s->work ? qn_new_array((size_t)n_vocab, sizeof *s->counts, e) : NULL;
     s->set = s->counts ? qn_new_array((size_t)n_vocab, sizeof *s->set, e) : NULL;
-    return s->set != NULL;
+    s->ids = s->set ? qn_new_array((size_t)n_vocab, sizeof *s->ids, e) : NULL;
+    s->values = s->ids ? qn_new_array((size_t)n_vocab, sizeof *s->values, e) : NULL;
+    return s->values != NULL;
 }
 
 void qn_sampler_close(qn_sampler *s)
@@ -23,6 +28,8 @@ void qn_sampler_close(qn_sampler *s)
     qn_free(s->work);
     qn_free(s->counts);
     qn_free(s->set);
+    qn_free(s->ids);
+    qn_free(s->values);
     *s = (qn_sampler){ 0 };
 }
 
@@ -86,48 +93,22 @@ static int best_first(const void *x, const void *y)
     return better(a, b) ? -1 : better(b, a) ? 1 : 0;
 }
 
-static void sink(qn_candidate *heap, int n, int i)
+/* The k best tokens by logit into s->set, best first. Returns how many: fewer than k only if the vocabulary is smaller. */
+static int select_best(qn_sampler *s, const float *logits, int k)
 {
-    for (int child; (child = 2 * i + 1) < n; i = child) { /* the worst is on top */
-        if (child + 1 < n && better(&heap[child], &heap[child + 1])) child++;
-        if (!better(&heap[i], &heap[child])) return;
-        const qn_candidate t = heap[i];
-        heap[i] = heap[child];
-        heap[child] = t;
-    }
-}
-
-/* The k best tokens by logit into set, best first. Returns how many: fewer than k only if the vocabulary is smaller. */
-static int select_best(const float *logits, int n_vocab, int k, qn_candidate *set)
-{
-    k = qn_mini(k, n_vocab);
-    for (int i = 0; i < k; i++) set[i] = (qn_candidate){ .id = i, .logit = logits[i] };
-    for (int i = k / 2 - 1; i >= 0; i--) sink(set, k, i);
-    for (int i = k; i < n_vocab; i++) {
-        if (logits[i] <= set[0].logit) continue;
-        set[0] = (qn_candidate){ .id = i, .logit = logits[i] };
-        sink(set, k, 0);
-    }
-    qsort(set, (size_t)k, sizeof *set, best_first);
+    k = qn_mini(k, s->n_vocab);
+    s->best->fn(&(qn_best){ .n = 1, .d = s->n_vocab, .k = k, .id = s->ids, .v = s->values, .x = logits }, (qn_lane){ 0, 1 });
+    for (int i = 0; i < k; i++) s->set[i] = (qn_candidate){ .id = s->ids[i], .logit = s->values[i] };
     return k;
 }
 
-/* e^x for x of at most 0, within 1e-7; below -87 it is 0. Plain operations, so that a loop over a vocabulary becomes vectors: the
- * library's takes 5 ns each, which is 0.8 ms for 151,936 tokens. */
-static inline float exp_below(float x)
+/* y[i] = e^(x[i] / temp) / their sum; the logarithm of that sum. y may be x. */
+static double weigh(const qn_sampler *s, float *y, const float *x, float temp)
 {
-    const float n = x * 1.44269504f + 0x1.8p23f - 0x1.8p23f, r = x - n * 0.693359375f + n * 2.12194440e-4f;
-    const float p = 1 + r * (1 + r * (0.499999911f + r * (0.166664198f + r * (0.0416682288f +
-                    r * (0.00837485678f + r * 0.00138367934f)))));
-    union { i32 i; float f; } two = { .i = ((i32)n + 127) * (1 << 23) };
-    return x < -87 ? 0 : p * two.f;
-}
-
-static float top_of(const float *x, int n)
-{
-    float top = -INFINITY;
-    for (int i = 0; i < n; i++) top = x[i] > top ? x[i] : top;
-    return top;
+    float log_sum;
+    s->softmax->fn(&(qn_softmax){ .n = 1, .d = s->n_vocab, .y = y, .x = x, .scale = 1 / temp, .log_sum = &log_sum },
+                   (qn_lane){ 0, 1 });
+    return (double)log_sum;
 }
 
 #define PART 1024 /* weights that are added up as floats, by eights */
@@ -138,26 +119,6 @@ static double sum_part(const float *w, int n)
     for (int i = 0; i < n; i++) s[i % 8] += w[i];
     return ((double)s[0] + (double)s[1] + (double)s[2] + (double)s[3]) +
            ((double)s[4] + (double)s[5] + (double)s[6] + (double)s[7]);
-}
-
-/* w[i] = e^((x[i] - top) / temp) for up to PART of them; returns their sum. w may be x. */
-static double weigh_part(float *w, const float *x, int n, float top, float temp)
-{
-    for (int i = 0; i < n; i++) {
-        const float v = (x[i] - top) / temp;
-        w[i] = exp_below(v > -100 ? v : -100);
-    }
-    return sum_part(w, n);
-}
-
-static double log_sum_exp(const float *x, int n)
-{
-    const float top = top_of(x, n);
-    float w[PART];
-    double sum = 0;
-    if (top == -INFINITY) return -INFINITY;
-    for (int i = 0; i < n; i += PART) sum += weigh_part(w, x + i, qn_mini(PART, n - i), top, 1);
-    return (double)top + log(sum);
 }
 
 static void set_probabilities(qn_candidate *set, int n, double log_sum)
@@ -213,7 +174,7 @@ static int cut_typical(qn_candidate *set, int n, float typical_p)
 static int truncate(qn_sampler *s, const qn_sampling *p)
 {
     if (p->typical_p < 1) {
-        int n = select_best(s->work, s->n_vocab, p->top_k ? p->top_k : s->n_vocab, s->set);
+        int n = select_best(s, s->work, p->top_k ? p->top_k : s->n_vocab);
         n = cut_typical(s->set, n, p->typical_p);
         double sum = 0;
         for (int i = 0; i < n; i++) sum += exp((double)(s->set[i].logit - s->set[0].logit));
@@ -221,9 +182,9 @@ static int truncate(qn_sampler *s, const qn_sampling *p)
         return cut_min_p(s->set, cut_top_p(s->set, n, p->top_p), p->min_p);
     }
     /* with top-k, probabilities are those among the k; without, among all: either way the cut is found in the best few */
-    const double all = p->top_k ? 0 : log_sum_exp(s->work, s->n_vocab);
+    const double all = p->top_k ? 0 : weigh(s, s->values, s->work, 1);
     for (int k = p->top_k ? p->top_k : 64;; k = k > s->n_vocab / 8 ? s->n_vocab : k * 8) {
-        const int n = select_best(s->work, s->n_vocab, k, s->set);
+        const int n = select_best(s, s->work, k);
         double sum = 0;
         for (int i = 0; i < n; i++) sum += exp((double)(s->set[i].logit - s->set[0].logit));
         set_probabilities(s->set, n, p->top_k ? (double)s->set[0].logit + log(sum) : all);
@@ -247,9 +208,9 @@ static i32 draw_from(const qn_candidate *set, int n, float temp, double u)
 static i32 draw_from_all(qn_sampler *s, float temp, double u)
 {
     const int n = s->n_vocab;
-    const float top = top_of(s->work, n);
     double sum = 0, at = 0, part;
-    for (int i = 0; i < n; i += PART) sum += weigh_part(s->work + i, s->work + i, qn_mini(PART, n - i), top, temp);
+    weigh(s, s->work, s->work, temp);
+    for (int i = 0; i < n; i += PART) sum += sum_part(s->work + i, qn_mini(PART, n - i)); /* 1, but for rounding */
     int i = 0;
     for (; i + PART < n && at + (part = sum_part(s->work + i, PART)) <= u * sum; i += PART) at += part;
     for (; i < n; i++) {
@@ -273,7 +234,7 @@ i32 qn_sampler_draw(qn_sampler *s, const float *logits, const qn_sampling *p, co
     for (int i = 0; i < p->n_bias; i++) s->work[p->bias[i].id] += p->bias[i].add;
     i32 id;
     if (p->temp <= 0 || p->top_k == 1) {
-        select_best(s->work, s->n_vocab, 1, s->set);
+        select_best(s, s->work, 1);
         id = s->set[0].id;
     } else if (takes_all(p)) {
         id = draw_from_all(s, p->temp, qn_rng_unit(p->seed, n_drawn));
@@ -282,9 +243,9 @@ i32 qn_sampler_draw(qn_sampler *s, const float *logits, const qn_sampling *p, co
     }
     if (logprob) *logprob = NAN;
     if (p->n_probs) { /* a pass of exponentials over the vocabulary: only for those who look at it */
-        const double sum = log_sum_exp(logits, s->n_vocab);
+        const double sum = weigh(s, s->values, logits, 1);
         if (logprob) *logprob = (float)((double)logits[id] - sum);
-        const int n = select_best(logits, s->n_vocab, p->n_probs, s->set);
+        const int n = select_best(s, logits, p->n_probs);
         for (int i = 0; i < n; i++) s->probs[i] = (qn_prob){ s->set[i].id, (float)((double)s->set[i].logit - sum) };
     }
     return id;
@@ -298,7 +259,7 @@ bool qn_sample(const float *logits, int n_vocab, const qn_sampling *p, const int
     for (size_t i = 0; i < n_history; i++)
         if (history[i] < 0 || history[i] >= n_vocab) return qn_fail(e, QN_EUSAGE, "token %d in the history", history[i]);
     qn_sampler s;
-    const bool ok = qn_sampler_open(&s, n_vocab, e);
+    const bool ok = qn_sampler_open(&s, n_vocab, qn_cpu_isa(), NULL, e);
     if (ok) *id = qn_sampler_draw(&s, logits, p, history, n_history, n_drawn, logprob);
     qn_sampler_close(&s);
     return ok;

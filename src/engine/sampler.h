@@ -4,6 +4,8 @@
 #define QN_SAMPLER_H
 
 #include "base/mem.h"
+#include "kernel/plan.h"
+#include "kernel/tuned.h"
 
 #define QN_MOST_PROBS 20
 
@@ -14,10 +16,14 @@ typedef struct qn_sampler {
     float *work;              /* [n_vocab] logits with penalties and bias */
     u16 *counts;              /* [n_vocab] of each token among the last ones; zero between calls */
     qn_candidate *set;        /* [n_vocab] */
+    i32 *ids;                 /* [n_vocab] what the kernel finds, and */
+    float *values;            /* [n_vocab] its values; or probabilities */
+    const qn_kernel *softmax, *best;
     qn_prob probs[QN_MOST_PROBS];
 } qn_sampler;
 
-bool qn_sampler_open(qn_sampler *s, int n_vocab, qn_err *e);
+/* isa, tuned: as for a plan's choices; tuned may be NULL. */
+bool qn_sampler_open(qn_sampler *s, int n_vocab, qn_isa isa, const qn_tuned *tuned, qn_err *e);
 void qn_sampler_close(qn_sampler *s);
 
 /* Says what is senseless in p, naming the allowed range. */

@@ -24,18 +24,34 @@ static const char *explain(const qn_kernel *k, const qn_tuned_row *tuned, qn_isa
     return qn_arena_strndup(a, text, strlen(text), e);
 }
 
-bool qn_choose(qn_op op, const qn_args *args, qn_isa most, int bucket, const qn_tuned *tuned, qn_arena *a, qn_choice *out,
-               qn_err *e)
+static const qn_kernel *pick(qn_op op, const qn_args *args, qn_isa most, int bucket, const qn_tuned *tuned,
+                             const qn_tuned_row **by)
 {
     const int type = qn_args_type(op, args);
     const qn_tuned_row *row = tuned ? qn_tuned_find(tuned, op, args, bucket) : NULL;
     if (row && row->kernel->isa > most) row = NULL;
+    *by = row;
     const qn_kernel *best = row ? row->kernel : NULL;
     for (int i = 0; !row && i < qn_n_kernels; i++) {
         const qn_kernel *k = &qn_kernels[i];
         if (fits(k, op, type) && k->isa <= most && !misses(k, args) && (!best || k->isa >= best->isa)) best = k;
     }
     assert(best); /* every op has its reference */
+    return best;
+}
+
+const qn_kernel *qn_choose_kernel(qn_op op, const qn_args *args, qn_isa most, int bucket, const qn_tuned *tuned)
+{
+    const qn_tuned_row *row;
+    return pick(op, args, most, bucket, tuned, &row);
+}
+
+bool qn_choose(qn_op op, const qn_args *args, qn_isa most, int bucket, const qn_tuned *tuned, qn_arena *a, qn_choice *out,
+               qn_err *e)
+{
+    const int type = qn_args_type(op, args);
+    const qn_tuned_row *row;
+    const qn_kernel *best = pick(op, args, most, bucket, tuned, &row);
     qn_buf rejected = { 0 };
     for (int i = 0; i < qn_n_kernels; i++) {
         const qn_kernel *k = &qn_kernels[i];

@@ -161,6 +161,22 @@ typedef struct qn_plinear {
     qn_dtype type;
 } qn_plinear;
 
+/* In no plan: the sampler runs these two over the logits of a row. */
+typedef struct qn_softmax {
+    int n, d;
+    float *y;               /* [n, d]; may be x */
+    const float *x;         /* [n, d] */
+    float scale;            /* above 0 */
+    float *log_sum;         /* [n] log of the sum of e^(scale x), or NULL */
+} qn_softmax;
+
+typedef struct qn_best {
+    int n, d, k;
+    i32 *id;                /* [n, k]; where k > d the rest stays as it is */
+    float *v;               /* [n, k] */
+    const float *x;         /* [n, d]; NaN counts as the least */
+} qn_best;
+
 /* Plain matrices, as BLAS has them: y = alpha * a * b + beta * y + bias. In no plan: by it the probe compares with others. */
 typedef struct qn_matmul {
     int n, cols, k;         /* m, n, k of BLAS: rows of y, columns of y, length of the sums */
@@ -179,6 +195,7 @@ typedef union qn_args {
     qn_embed embed; qn_rmsnorm rmsnorm; qn_headnorm headnorm; qn_linear linear; qn_rope rope; qn_store store;
     qn_attend attend; qn_add_args add; qn_swiglu swiglu; qn_geglu geglu; qn_pick pick;
     qn_quant quant; qn_qlinear qlinear; qn_narrow narrow; qn_blinear blinear; qn_plinear plinear;
+    qn_softmax softmax; qn_best best;
     qn_matmul matmul;
 } qn_args;
 

@@ -47,7 +47,9 @@ bool qn_plan_finish(qn_plan *p, int lanes, qn_err *e);
 void qn_plan_close(qn_plan *p);
 const char *qn_step_type(const qn_step *s); /* of its weights, table or cache: "Q8_0" */
 
-/* choose.c: what the tuning says for these sizes and rows; else the highest allowed ISA level that has a kernel for this op and
+/* choose.c: the kernel alone, for what is in no plan. */
+const qn_kernel *qn_choose_kernel(qn_op op, const qn_args *args, qn_isa most, int bucket, const struct qn_tuned *tuned);
+/* What the tuning says for these sizes and rows; else the highest allowed ISA level that has a kernel for this op and
  * type. Says why, and what else there was. tuned may be NULL. */
 bool qn_choose(qn_op op, const qn_args *args, qn_isa most, int bucket, const struct qn_tuned *tuned, qn_arena *a, qn_choice *out,
                qn_err *e);

@@ -27,6 +27,7 @@ static const field fields[N_OPS][FIELDS_MOST] = {
     VECTORS(rmsnorm), VECTORS(swiglu), VECTORS(geglu), VECTORS(pick), VECTORS(quant), VECTORS(narrow),
     [OP_add] = { { "n", offsetof(qn_add_args, n), KIND_int, 1, 1 }, { "d", offsetof(qn_add_args, d), KIND_int, 1, 64 } },
     [OP_headnorm] = { N(headnorm), I(headnorm, n_head, "heads", 1), I(headnorm, d, "d", 64) },
+    VECTORS(softmax), [OP_best] = { N(best), I(best, d, "d", 64), I(best, k, "k", 1) },
     MATRIX(linear), MATRIX(qlinear), MATRIX(blinear), MATRIX(plinear),
     [OP_rope] = { N(rope), I(rope, n_head, "heads", 1), I(rope, n_kv, "kv", 1), I(rope, d_head, "d", 64),
                   I(rope, d_rot, "rot", 64), B(rope, neox, "neox") },

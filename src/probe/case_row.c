@@ -50,6 +50,16 @@ qn_args qn_case_row(const qn_case *c, int r, qn_rows *rows)
     case OP_narrow: a.narrow.y += i * (size_t)a.narrow.d; a.narrow.x += i * (size_t)a.narrow.d; break;
     case OP_blinear: a.blinear.y += i * (size_t)a.blinear.rows; a.blinear.x += i * (size_t)a.blinear.cols; break;
     case OP_plinear: a.plinear.y += i * (size_t)a.plinear.rows; a.plinear.x += i * (size_t)a.plinear.cols; break;
+    case OP_softmax:
+        a.softmax.y += i * (size_t)a.softmax.d;
+        a.softmax.x += i * (size_t)a.softmax.d;
+        a.softmax.log_sum += i;
+        break;
+    case OP_best:
+        a.best.id += i * (size_t)a.best.k;
+        a.best.v += i * (size_t)a.best.k;
+        a.best.x += i * (size_t)a.best.d;
+        break;
     case OP_matmul: /* row by row only where rows lie one behind the other: qn_case_has_rows */
         a.matmul.a = (const u8 *)a.matmul.a + i * qn_dtype_bytes(a.matmul.type, (size_t)a.matmul.k);
         a.matmul.y += i * (size_t)a.matmul.cols;

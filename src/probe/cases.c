@@ -355,6 +355,25 @@ static void fill_pick(qn_case *c, qn_pick *a)
     a->rows = ints(c, "rows", a->n, a->n + 3);
 }
 
+static void fill_softmax(qn_case *c, qn_softmax *a)
+{
+    float *x = floats(c, "x", (size_t)a->n * (size_t)a->d, USE_in);
+    spoil(c, x, a->d);
+    a->x = x;
+    a->y = floats(c, "y", (size_t)a->n * (size_t)a->d, USE_out);
+    a->log_sum = floats(c, "log_sum", (size_t)a->n, USE_out);
+    a->scale = c->mood == MOOD_plain ? 1 : 1.25f;
+}
+
+static void fill_best(qn_case *c, qn_best *a)
+{
+    float *x = floats(c, "x", (size_t)a->n * (size_t)a->d, USE_in);
+    spoil(c, x, a->d);
+    a->x = x;
+    a->v = floats(c, "v", (size_t)a->n * (size_t)a->k, USE_out);
+    a->id = qn_case_operand(c, "id", (size_t)a->n * (size_t)a->k, sizeof *a->id, USE_out);
+}
+
 static void fill_matmul(qn_case *c, qn_matmul *a)
 {
     const size_t batch = (size_t)a->batch, n = (size_t)a->n, cols = (size_t)a->cols, k = (size_t)a->k;
@@ -384,6 +403,8 @@ static void fill(qn_case *c)
     case OP_narrow: fill_narrow(c, &a->narrow); break;
     case OP_blinear: fill_blinear(c, &a->blinear); break;
     case OP_plinear: fill_plinear(c, &a->plinear); break;
+    case OP_softmax: fill_softmax(c, &a->softmax); break;
+    case OP_best: fill_best(c, &a->best); break;
     case OP_matmul: fill_matmul(c, &a->matmul); break;
     case N_OPS: break;
     }

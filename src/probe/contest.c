@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "probe/compare.h"
+#include "probe/parts.h"
 
 #define REF_FLOPS 1e8   /* a reference does some 1e8 a second: no winner, and a minute of waiting */
 #define CHECK_DEPTH 700 /* as deep as the cases of a check go: cases.c */
@@ -161,6 +162,32 @@ double qn_contender_ns(const qn_contest *c, const qn_contender *k)
 {
     const qn_stats *s = c->by_cold ? &k->cold : &k->warm;
     return s->n ? s->p50 : 0;
+}
+
+/* The best time of a shape, in the kind of time that another contest ranks by; 0: not known. */
+static double best_ns(const qn_contest *all, int n, const qn_shape *s, bool by_cold)
+{
+    for (int i = 0; i < n; i++) {
+        if (all[i].best < 0 || memcmp(&all[i].shape, s, sizeof *s)) continue;
+        const qn_contender *k = &all[i].at[all[i].best];
+        return by_cold ? k->cold.p50 : k->warm.p50;
+    }
+    return 0;
+}
+
+void qn_contest_add_up(qn_contest *c, const qn_contest *others, int n)
+{
+    qn_shape parts[QN_PARTS];
+    const int count = qn_shape_parts(&c->shape, parts);
+    c->parts_ns = 0;
+    for (int i = 0; i < count; i++) {
+        const double ns = best_ns(others, n, &parts[i], c->by_cold);
+        if (ns <= 0) {
+            c->parts_ns = 0;
+            return;
+        }
+        c->parts_ns += ns;
+    }
 }
 
 static bool better(const qn_contest *c, int i, int j)

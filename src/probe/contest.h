@@ -30,6 +30,7 @@ typedef struct qn_contest {
     int best, next;             /* right and fastest; -1: none */
     int chosen;                 /* the one an untuned plan takes; -1: none */
     bool noise;                 /* best and next are closer than their intervals */
+    double parts_ns;            /* of a fused op: the best times of its parts, added up; 0: it is none, or they are not known */
     double engine_ns;           /* what the engine itself took for this shape, from a trace; 0: not known */
 } qn_contest;
 
@@ -50,6 +51,9 @@ void qn_contest_close(qn_contest *c);
 
 /* Checks and times whoever is not cached, on this pool. A contender that is wrong is not timed. */
 bool qn_contest_run(qn_contest *c, qn_pool *pool, const qn_contest_opts *o, qn_err *e);
+
+/* Fills in parts_ns from the contests of the parts among n others. */
+void qn_contest_add_up(qn_contest *c, const qn_contest *others, int n);
 
 /* Fills best, next, noise from what is there. */
 void qn_contest_rank(qn_contest *c);

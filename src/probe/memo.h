@@ -1,6 +1,6 @@
 /* memo.h - what the probe has found out before, in SQLite. A result is kept under everything that could change it: the
- * kernel and the hash of its code (or the library's version), the processor, the threads, the shape. References are kept beside them. Each row carries a sum
- * over itself: one that was damaged is as good as not there. Two probes may write at once. */
+ * kernel and the hash of its code (or the library's version), the processor, the threads, the shape. References are kept beside
+ * them. Each row carries a sum over itself: one that was damaged is as good as not there. Two probes may write at once. */
 #ifndef QN_MEMO_H
 #define QN_MEMO_H
 

@@ -169,6 +169,29 @@ static void glu(const float *gate, const float *up, size_t n, bool gelu, double 
     }
 }
 
+/* y: the operand asked for, the probabilities or the logarithms of their sums */
+static void softmax(const qn_softmax *a, const void *operand, double *y, double *bound)
+{
+    const double scale = (double)a->scale;
+    for (int t = 0; t < a->n; t++) {
+        const size_t at = (size_t)t * (size_t)a->d;
+        const float *x = a->x + at;
+        double top = -INFINITY, sum = 0;
+        for (int i = 0; i < a->d; i++) top = (double)x[i] > top ? (double)x[i] : top;
+        for (int i = 0; i < a->d; i++) sum += exp(scale * ((double)x[i] - top));
+        if (operand == (const void *)a->log_sum) {
+            y[t] = scale * top + log(sum);
+            bound[t] = OP_EPS * EPS * (fabs(scale * top) + fabs(log(sum)) + 1);
+            continue;
+        }
+        for (int i = 0; i < a->d; i++) { /* an error in what is raised is one in the result; far below the top both die away */
+            const double below = scale * (top - (double)x[i]);
+            y[at + (size_t)i] = exp(-below) / sum;
+            bound[at + (size_t)i] = OP_EPS * EPS * y[at + (size_t)i] * (1 + fmin(below, 110)) + TINY;
+        }
+    }
+}
+
 /* ---- attention: all scores of a head at once, as the formula has it */
 
 typedef struct view { const qn_attend *a; int row, kv; } view;
@@ -263,6 +286,7 @@ bool qn_oracle(const qn_case *c, int operand, double *y, double *bound)
         return true;
     case OP_matmul: matmul(&a->matmul, was, y, bound); return true;
     case OP_rope: rope(c, operand, y, bound); return true;
+    case OP_softmax: softmax(&a->softmax, c->operand[operand].p, y, bound); return true;
     case OP_attend: attend(&a->attend, y, bound); return true;
     case OP_swiglu: glu(was, a->swiglu.up, values, false, y, bound); return true;
     case OP_geglu: glu(was, a->geglu.up, values, true, y, bound); return true;

@@ -13,7 +13,8 @@ static u64 hash_of(const qn_case *c)
     const char *code = qn_kernel_code("oracle");
     u64 h = qn_hash(code, strlen(code), c->op);
     for (int i = 0; i < c->n_operands; i++)
-        if (c->operand[i].use == USE_in || c->operand[i].use == USE_inout) h = qn_hash(c->operand[i].saved, c->operand[i].bytes, h);
+        if (c->operand[i].use == USE_in || c->operand[i].use == USE_inout)
+            h = qn_hash(c->operand[i].saved, c->operand[i].bytes, h);
     return h;
 }
 

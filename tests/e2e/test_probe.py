@@ -51,6 +51,15 @@ def test_contest(home):
     assert any(v.get("unsupported") == "another type" for v in spec["variants"])
 
 
+def test_a_fused_op_against_its_parts(home):
+    specs = results("--spec", "op=attend type=f16 n=1 heads=4 kv=2 d=64 depth=100")
+    assert [re.match(r"op=(\w+)", s["spec"])[1] for s in specs] == ["matmul", "softmax", "matmul", "attend"]
+    assert " m=2 n=101 k=64 " in specs[0]["spec"] and " n=4 d=101" in specs[1]["spec"] and " m=2 n=64 k=101 " in specs[2]["spec"]
+    best = [next(v for v in s["variants"] if v["name"] == s["best"]) for s in specs]
+    assert specs[3]["parts_ns"] == pytest.approx(sum(v["cold"]["p50_ns"] for v in best[:3]), abs=1) and specs[0]["parts_ns"] == 0
+    assert "times as fast as its parts one by one" in probe("--spec", "op=attend type=f16 n=1 heads=4 kv=2 d=64 depth=100").out
+
+
 def test_second_run_is_remembered(home):
     first = results("--spec", SMALL)[0]
     begin = time.monotonic()

@@ -29,7 +29,7 @@ static void tally(const qn_sampling *p, const float *logits, const i32 *history,
 {
     qn_sampler s;
     qn_err e;
-    assert_true(qn_sampler_open(&s, N, &e));
+    assert_true(qn_sampler_open(&s, N, qn_cpu_isa(), NULL, &e));
     assert_true(qn_sampling_check(p, N, &e));
     memset(counts, 0, N * sizeof *counts);
     for (u64 i = 0; i < 20000; i++) counts[qn_sampler_draw(&s, logits, p, history, n_history, i, NULL)]++;
@@ -157,7 +157,7 @@ static void few_or_all_make_no_difference(void **state)
     static float l[V];
     qn_sampler s;
     qn_err e;
-    assert_true(qn_sampler_open(&s, V, &e));
+    assert_true(qn_sampler_open(&s, V, qn_cpu_isa(), NULL, &e));
     for (u64 k = 0; k < 30; k++) {
         for (int i = 0; i < V; i++) l[i] = (float)(qn_rng_unit(k, (u64)i) * (double)(k + 1)); /* flat ones need many */
         qn_sampling p = plain;
@@ -176,7 +176,7 @@ static void logprobs(void **state)
     logits_of(probs, l);
     qn_sampler s;
     qn_err e;
-    assert_true(qn_sampler_open(&s, N, &e));
+    assert_true(qn_sampler_open(&s, N, qn_cpu_isa(), NULL, &e));
     qn_sampling p = plain;
     p.temp = 0;
     p.n_probs = 3;

@@ -1,6 +1,7 @@
 /* all.h - the generic kernels under their names. A file kernel/<isa>/generic.c says ISA and LANES and includes this; the rows of
- * kernels.def with variant gen are what is made here. Nothing else lives here: each wrapper is one call. */
+ * kernels.def with variant gen (part, wide) are what is made here. Nothing else lives here: each wrapper is one call. */
 #include "format/blocks.h"
+#include "kernel/generic/choice.h"
 #include "kernel/generic/glu.h"
 #include "kernel/generic/linear.h"
 #include "kernel/generic/make.h"
@@ -30,3 +31,7 @@ MAKE(rope, f32, rope(args, lane))
 MAKE(add, f32, add(args, lane))
 MAKE(swiglu, f32, swiglu(args, lane))
 MAKE(geglu, f32, geglu(args, lane))
+MAKE(softmax, f32, softmax(args, lane, false))
+MAKE_AS(part, softmax, f32, softmax(args, lane, true))
+MAKE(best, f32, best(args, lane, 1))
+MAKE_AS(wide, best, f32, best(args, lane, 4))
