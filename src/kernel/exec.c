@@ -33,7 +33,7 @@ static void join_band(band *b, const qn_step *s, int rows)
     member *m = &b->m[b->n++];
     *m = (member){ .fn = s->choice[qn_bucket(rows)].kernel->fn, .args = s->args, .begin = b->pieces };
     m->args.n = rows;
-    m->pieces = rows <= s->alone || b->lanes == 1 ? 1 : s->cuts * b->lanes;
+    m->pieces = rows <= s->alone || b->lanes == 1 ? 1 : s->pieces[qn_bucket(rows)];
     b->pieces += m->pieces;
 }
 

@@ -27,23 +27,11 @@ static int rows_alone(qn_op op, const qn_args *args)
     return (int)(ALONE_BYTES / bytes);
 }
 
-/* A piece of less than 64 KiB is hardly worth a ticket. What only knows floats is short and even: a piece for each lane. */
-#define PIECE_BYTES 65536u
-#define CUTS_MOST 4
-
-static int cuts(qn_op op, const qn_args *args)
-{
-    qn_args one = *args;
-    one.n = 1;
-    if (op == OP_attend) return CUTS_MOST;
-    return (int)qn_minz(CUTS_MOST, 1 + (size_t)(qn_ops[op].cost(&one, 0).bytes / (2 * PIECE_BYTES)));
-}
-
 qn_step *qn_plan_add(qn_plan *p, qn_op op, int layer, const char *role, const qn_args *args, qn_err *e)
 {
     if (!make_room(p, e)) return NULL;
     qn_step *s = &p->steps[p->n];
-    *s = (qn_step){ .op = op, .layer = layer, .args = *args, .alone = rows_alone(op, args), .cuts = cuts(op, args) };
+    *s = (qn_step){ .op = op, .layer = layer, .args = *args, .alone = rows_alone(op, args) };
     s->role = qn_arena_strndup(&p->arena, role, strlen(role), e);
     if (!s->role) return NULL;
     for (int b = 0; b < N_BUCKETS; b++)
@@ -52,23 +40,58 @@ qn_step *qn_plan_add(qn_plan *p, qn_op op, int layer, const char *role, const qn
     return s;
 }
 
-/* What a product of activations and a matrix reads; NULL: the step is none. */
-static const void *product_of(const qn_step *s)
+/* A product of activations and a matrix: what it reads, and how many outputs it has. x NULL: the step is none. */
+typedef struct product { const void *x; int rows; } product;
+
+static product product_of(const qn_step *s)
 {
     switch (s->op) {
-    case OP_linear: return s->args.linear.x;
-    case OP_qlinear: return s->args.qlinear.x.q;
-    case OP_blinear: return s->args.blinear.x;
-    default: return NULL;
+    case OP_linear: return (product){ s->args.linear.x, s->args.linear.rows };
+    case OP_qlinear: return (product){ s->args.qlinear.x.q, s->args.qlinear.rows };
+    case OP_blinear: return (product){ s->args.blinear.x, s->args.blinear.rows };
+    case OP_plinear: return (product){ s->args.plinear.x, s->args.plinear.rows };
+    default: return (product){ 0 };
     }
+}
+
+/* A piece of less than 64 KiB is hardly worth a ticket. What only knows floats is short and even: a piece for each lane. */
+#define PIECE_BYTES 65536u
+#define CUTS_FEW 4
+
+static int cut_few(const qn_step *s, int lanes)
+{
+    qn_args one = s->args;
+    one.n = 1;
+    if (s->op == OP_attend) return CUTS_FEW * lanes;
+    return lanes * (int)qn_minz(CUTS_FEW, 1 + (size_t)(qn_ops[s->op].cost(&one, 0).bytes / (2 * PIECE_BYTES)));
+}
+
+/* With many rows a step takes milliseconds, and a lane that is held up for a time slice must not keep 1/8 of that: 16 pieces a
+ * lane instead of 4 took 4 % from a prompt of 512 (Qwen2.5-0.5B Q8_0, 2 lanes). Tiles make 32 outputs at a time: pieces of whole
+ * tiles, of one size but the last. A matrix with fewer tiles than lanes is cut by its kernel along the other side too. */
+#define CUTS_MANY 16
+#define TILE 32
+
+static int cut_many(const qn_step *s, int lanes)
+{
+    const product p = product_of(s);
+    const int most = CUTS_MANY * lanes, tiles = (p.rows + TILE - 1) / TILE;
+    if (!p.x) return s->op == OP_attend ? most : CUTS_FEW * lanes;
+    if (tiles < lanes) return CUTS_FEW * lanes;
+    const int each = (tiles + most - 1) / most;
+    return (tiles + each - 1) / each;
 }
 
 bool qn_plan_finish(qn_plan *p, int lanes, qn_err *e)
 {
+    for (qn_step *s = p->steps; s < p->steps + p->n; s++) {
+        s->pieces[BUCKET_one] = s->pieces[BUCKET_few] = cut_few(s, lanes);
+        s->pieces[BUCKET_many] = cut_many(s, lanes);
+    }
     for (int i = 0, run = 1; i + 1 < p->n; i++) {
         qn_step *s = &p->steps[i];
-        const void *x = product_of(s);
-        s->with_next = run < QN_TOGETHER && x && x == product_of(s + 1); /* none writes where another reads: x is not y */
+        const void *x = product_of(s).x;
+        s->with_next = run < QN_TOGETHER && x && x == product_of(s + 1).x; /* none writes where another reads: x is not y */
         run = s->with_next ? run + 1 : 1;
     }
     p->times = qn_new_array((size_t)lanes * QN_TOGETHER, sizeof *p->times, e);

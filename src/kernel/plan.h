@@ -24,7 +24,7 @@ typedef struct qn_step {
     qn_args args;
     qn_choice choice[N_BUCKETS];
     int alone;              /* passes of at most this many rows run on the caller: too little work to wake the others for */
-    int cuts;               /* pieces for each lane where it is shared: a lane that is late takes fewer */
+    int pieces[N_BUCKETS];  /* that lanes share: one that is late takes fewer */
     bool with_next;         /* the next step does not need this one: exec runs them together */
     u64 calls, ns;          /* filled by a device that times its own steps */
 } qn_step;
@@ -42,7 +42,7 @@ typedef struct qn_plan {
 
 /* Appends a step and chooses its kernels. role is copied. NULL: no memory. */
 qn_step *qn_plan_add(qn_plan *p, qn_op op, int layer, const char *role, const qn_args *args, qn_err *e);
-/* When all steps are there: says which run together, and makes room for the times of that many lanes. */
+/* When all steps are there: says which run together, cuts them for that many lanes, and makes room for their times. */
 bool qn_plan_finish(qn_plan *p, int lanes, qn_err *e);
 void qn_plan_close(qn_plan *p);
 const char *qn_step_type(const qn_step *s); /* of its weights, table or cache: "Q8_0" */
