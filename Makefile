@@ -200,7 +200,7 @@ $(BUILD)/bench/%: bench/%.c $(BUILD)/libquern.a
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -o $@ $< $(BUILD)/libquern.a $(LIBS)
 trace-cost: $(BUILD)/bench/trace_cost
-	@f=$$(mktemp --suffix=.jsonl) && { $< $(M) $$f; rc=$$?; rm -f $$f; exit $$rc; }
+	@f=$$(mktemp --suffix=.jsonl) && { $< $(M) $$f 0 $(or $(PAIRS),60) $(KEPT); rc=$$?; rm -f $$f; exit $$rc; }
 
 unit-build: $(TESTS)
 unit: $(if $(T),$(BUILD)/unit/$(T),$(TESTS))

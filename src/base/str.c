@@ -155,6 +155,8 @@ const char *qn_human_count(u64 n, char out[32])
     return out;
 }
 
+qn_str qn_str_of(const char *s) { return (qn_str){ s, strlen(s) }; }
+
 bool qn_ends_with(const char *s, const char *tail)
 {
     const size_t n = strlen(s), m = strlen(tail);

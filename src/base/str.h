@@ -5,6 +5,7 @@
 #include "base/err.h"
 
 typedef struct qn_str { const char *p; size_t n; } qn_str; /* not NUL-terminated */
+qn_str qn_str_of(const char *s);
 
 /* The whole text must be the number: no space, no sign where none fits, no empty text. False leaves *out. */
 bool qn_parse_i64(const char *s, i64 lo, i64 hi, i64 *out);

@@ -109,40 +109,40 @@ static qn_report_options report_options(const qn_cli *c, const analyze_args *a)
     return o;
 }
 
-static bool write_file(const char *path, const qn_buf *b, qn_err *e)
+static bool write_report(const found *all, qn_report_options *o, const char *path, qn_err *e)
 {
-    qn_out out = { 0 };
-    const bool ok = qn_out_open(&out, path, e) && qn_out_write(&out, b->p, b->n, e) && qn_out_commit(&out, e);
-    qn_out_close(&out);
+    qn_out file = { 0 };
+    qn_buf out = { 0 };
+    o->write = qn_cli_put;
+    o->user = path ? &file : NULL;
+    const bool ok = (!path || qn_out_open(&file, path, e)) &&
+                    qn_report_write((const qn_run *const *)all->p, all->n, o, &out, e) &&
+                    o->write(o->user, out.p, out.n, e) && (!path || qn_out_commit(&file, e));
+    qn_out_close(&file);
+    qn_buf_close(&out);
     return ok;
 }
 
 static int run(qn_cli *c, void *values)
 {
     const analyze_args *a = values;
-    const qn_report_options o = report_options(c, a);
+    qn_report_options o = report_options(c, a);
     found all = { 0 };
     qn_err e = { 0 };
-    qn_buf out = { 0 };
     qn_bar bar;
     bool ok = true;
     qn_bar_open(&bar, c);
     for (int i = 0; ok && i < c->n_args; i++) ok = add_runs(&all, c->args[i], a->follow, &bar, &e);
     qn_bar_close(&bar);
-    ok = ok && qn_report_write((const qn_run *const *)all.p, all.n, &o, &out, &e);
+    ok = ok && write_report(&all, &o, a->output, &e);
     close_runs(&all);
-    if (ok && a->output) ok = write_file(a->output, &out, &e);
-    if (!ok || a->output) {
-        qn_buf_close(&out);
-        return ok ? QN_EXIT_OK : qn_cli_fail(c, &e);
-    }
-    return qn_cli_finish(c, &out);
+    return qn_cli_end(c, ok, &e);
 }
 
 const qn_command qn_command_analyze = {
     .name = "analyze",
     .args = "TRACE...",
-    .summary = "where the time of a run went, from its trace or from another program's log",
+    .summary = "Say where the time of a run went, from its trace or from another program's log",
     .about = "Reads traces of quern (`--trace`, plain or zstd), Metallic's JSONL, Doppler's console log, MLC's kernel "
              "tables and traces in Chrome's format (PyTorch, ONNX Runtime), and says: what ran and on what; how the wall "
              "time divides into phases, with what nothing explains; every step with its launches, times, GB/s, GFLOP/s "

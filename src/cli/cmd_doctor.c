@@ -284,7 +284,7 @@ static int run(qn_cli *c, void *values)
 const qn_command qn_command_doctor = {
     .name = "doctor",
     .args = "",
-    .summary = "what this machine is, how fast it is, what stands in the way",
+    .summary = "Say what this machine is, how fast it is, what stands in the way",
     .about = "Prints the processor, its cores as far as this process may use them, memory and pages; measures for about two "
              "seconds how fast memory is read, how fast numbers are multiplied and added, what a barrier of the "
              "threads and a reading of the clock cost; and says in plain words what slows a model down here.\n\n"

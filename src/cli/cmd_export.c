@@ -17,14 +17,6 @@ static const qn_opt options[] = {
 };
 static const qn_opt_group groups[] = { { "Options", options, 0 }, { 0 } };
 
-static bool to_stdout(void *user, const void *p, size_t n, qn_err *e)
-{
-    (void)user;
-    return qn_cli_write(p, n) || qn_fail(e, QN_EIO, "the output cannot be written");
-}
-
-static bool to_file(void *user, const void *p, size_t n, qn_err *e) { return qn_out_write(user, p, n, e); }
-
 static bool progress(void *bar, double share) { return qn_bar_show(bar, "reading", share < 0 ? 0 : share); }
 
 static bool write_runs(qn_run *const *runs, size_t n, const export_args *a, qn_err *e)
@@ -35,7 +27,7 @@ static bool write_runs(qn_run *const *runs, size_t n, const export_args *a, qn_e
     if (ok && n > 1 && a->to != EXPORT_folded && a->to != EXPORT_metallic)
         ok = qn_fail(e, QN_EUNSUPPORTED, "%s: holds %zu runs, and this format can have one; use --to folded", runs[0]->path, n);
     for (size_t i = 0; ok && i < n; i++)
-        ok = qn_export_write(runs[i], (qn_export_to)a->to, a->output ? to_file : to_stdout, &out, e);
+        ok = qn_export_write(runs[i], (qn_export_to)a->to, qn_cli_put, a->output ? &out : NULL, e);
     ok = ok && (!a->output || qn_out_commit(&out, e));
     qn_out_close(&out);
     return ok;
@@ -58,14 +50,13 @@ static int run(qn_cli *c, void *values)
     ok = ok && write_runs(runs, n, a, &e);
     for (size_t i = 0; i < n; i++) qn_run_close(runs[i]);
     qn_free(runs);
-    if (!ok) return qn_cli_fail(c, &e);
-    return qn_cli_flush() ? QN_EXIT_OK : QN_EXIT_FAIL;
+    return qn_cli_end(c, ok, &e);
 }
 
 const qn_command qn_command_export = {
     .name = "export",
     .args = "TRACE",
-    .summary = "a trace for other tools: Perfetto, speedscope, flame graphs, Metallic's analyser, tables",
+    .summary = "Write a trace for other tools: Perfetto, speedscope, flame graphs, Metallic's analyser, tables",
     .about = "Reads what `quern analyze` reads and writes it for other programs. `chrome` and `perfetto` are the JSON that "
              "ui.perfetto.dev, speedscope and chrome://tracing open: passes with their steps inside, tokens, requests, loading "
              "and sampling on tracks of their own; `perfetto` has memory and speed as counters too. `folded` is one line a "

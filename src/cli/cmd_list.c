@@ -67,7 +67,7 @@ static int run(qn_cli *c, void *values)
 const qn_command qn_command_list = {
     .name = "list",
     .args = "",
-    .summary = "show the models that are here",
+    .summary = "Show the models that are here",
     .about = "Lists the model that came with quern, the files of the models folder and what is in the Hugging Face cache, by the "
              "names that `quern run` takes.",
     .examples = "quern list --json\tthe same with paths, for programs\n",

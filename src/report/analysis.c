@@ -30,19 +30,6 @@ bool qn_op_is_matmul(const char *op)
     return false;
 }
 
-void qn_rows_parse(qn_str rows, i64 *lo, i64 *hi)
-{
-    i64 at[2] = { 0, 0 };
-    int k = 0;
-    for (size_t i = 0; i < rows.n; i++) {
-        if (rows.p[i] >= '0' && rows.p[i] <= '9' && at[k] < 1000000) at[k] = 10 * at[k] + (rows.p[i] - '0');
-        else if (rows.p[i] == '-' && k == 0) k = 1;
-        else if (rows.p[i] == '+') at[k = 1] = INT64_MAX;
-    }
-    *lo = at[0];
-    *hi = k ? at[1] : at[0];
-}
-
 /* ---- phases -------------------------------------------------------------------------------------------------------- */
 
 static void take_ceilings(qn_analysis *a, const qn_analysis_options *o)

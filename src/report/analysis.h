@@ -124,8 +124,6 @@ const qn_row *qn_analysis_rows(const qn_analysis *a, qn_phase phase, size_t *n);
 /* "blk.3.ffn_down" without its layer: "ffn_down". Points into role. */
 const char *qn_role_part(const char *role);
 bool qn_op_is_matmul(const char *op);
-/* The rows that a choice is for: "1", "2-8", "9+". */
-void qn_rows_parse(qn_str rows, i64 *lo, i64 *hi);
 
 /* Least squares over a fit's sums: false when there are too few positions. */
 typedef struct qn_trend { double a, b, b_error, r2, x_lo, x_hi; } qn_trend;

@@ -4,24 +4,24 @@
  * each series. Its rules are kept where one may wonder about them: [Perf] divides by the tokens after the first,
  * [metrics] by all. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
 #include "base/table.h"
 #include "report/import.h"
+#include "report/plan_names.h"
 #include "report/report.h"
-#include "trace/reader.h"
 
-enum { MOST_STEPS = 65536, RANGES = 4 };
 #define RULE_5 "\xE2\x94\x80\xE2\x94\x80\xE2\x94\x80\xE2\x94\x80\xE2\x94\x80"
 #define RULE RULE_5 RULE_5 RULE_5 RULE_5 RULE_5 RULE_5 RULE_5 RULE_5 RULE_5 RULE_5
 
 /* ---- one table ----------------------------------------------------------------------------------------------------- */
 
-typedef struct label { const char *name; double ns; u32 order; } label;
+/* Labels stay from table to table; those of the table that is being made have their place in `now`. */
+typedef struct label { const char *name; double ns; bool used; } label;
 typedef struct sheet {
-    struct { label *p; size_t n, cap; } labels;
+    QN_RUN_LIST(label) labels;
+    QN_RUN_LIST(u32) now;       /* in the order in which they came */
     qn_table seen;
     qn_arena arena;
 } sheet;
@@ -29,47 +29,62 @@ typedef struct sheet {
 static void close_sheet(sheet *s)
 {
     qn_free(s->labels.p);
+    qn_free(s->now.p);
     qn_table_close(&s->seen);
     qn_arena_close(&s->arena);
-    *s = (sheet){ 0 };
 }
 
-static bool add_time(sheet *s, const char *name, double ns, qn_err *e)
+/* The label of that name; QN_NONE: no memory. */
+static u32 label_of(sheet *s, const char *name, qn_err *e)
 {
-    u32 at = qn_table_get(&s->seen, name, strlen(name));
-    if (at == QN_NONE) {
-        const char *copy = qn_arena_strndup(&s->arena, name, strlen(name), e);
-        label *l = copy ? QN_RUN_PUSH(&s->labels, e) : NULL;
-        if (!l) return false;
-        at = (u32)(s->labels.n - 1);
-        *l = (label){ .name = copy, .order = at };
-        if (qn_table_put(&s->seen, copy, strlen(copy), at, e) == QN_NONE) return false;
-    }
-    s->labels.p[at].ns += ns;
+    const u32 at = qn_table_get(&s->seen, name, strlen(name));
+    if (at != QN_NONE) return at;
+    const char *copy = qn_arena_strndup(&s->arena, name, strlen(name), e);
+    label *l = copy ? QN_RUN_PUSH(&s->labels, e) : NULL;
+    if (!l) return QN_NONE;
+    l->name = copy;
+    return qn_table_put(&s->seen, copy, strlen(copy), (u32)(s->labels.n - 1), e);
+}
+
+static bool add_time(sheet *s, u32 at, double ns, qn_err *e)
+{
+    if (at == QN_NONE) return false;
+    label *l = &s->labels.p[at];
+    u32 *place = l->used ? NULL : QN_RUN_PUSH(&s->now, e);
+    if (place) *place = at;
+    else if (!l->used) return false;
+    l->used = true;
+    l->ns += ns;
     return true;
 }
 
-static int by_time(const void *x, const void *y)
+/* Longest first, those of equal times in the order in which they came: few labels, and mostly in order from the table before. */
+static void sort_by_time(sheet *s)
 {
-    const label *a = x, *b = y;
-    if (a->ns != b->ns) return a->ns < b->ns ? 1 : -1;
-    return a->order < b->order ? -1 : 1;
+    for (size_t i = 1; i < s->now.n; i++) {
+        const u32 at = s->now.p[i];
+        size_t k = i;
+        for (; k && s->labels.p[s->now.p[k - 1]].ns < s->labels.p[at].ns; k--) s->now.p[k] = s->now.p[k - 1];
+        s->now.p[k] = at;
+    }
 }
 
 static void put_sheet(sheet *s, const char *title, double at_ms, qn_buf *out)
 {
     double total = 0;
-    for (size_t i = 0; i < s->labels.n; i++) total += s->labels.p[i].ns;
-    if (s->labels.n) qsort(s->labels.p, s->labels.n, sizeof *s->labels.p, by_time);
+    for (size_t i = 0; i < s->now.n; i++) total += s->labels.p[s->now.p[i]].ns;
+    sort_by_time(s);
     qn_buf_printf(out, "[browser:warning] [%.1fms][Profile] %s:\n", at_ms, title);
     qn_buf_printf(out, "[browser:warning] [%.1fms][Profile] GPU Profile Report\n", at_ms);
     qn_buf_printf(out, RULE "\n%-25s%12s%8s\n" RULE "\n", "Kernel", "Time (ms)", "%");
-    for (size_t i = 0; i < s->labels.n; i++) {
-        const label *l = &s->labels.p[i];
+    for (size_t i = 0; i < s->now.n; i++) {
+        label *l = &s->labels.p[s->now.p[i]];
         qn_buf_printf(out, "%-25s%12.2f%8.1f\n", l->name, l->ns / 1e6, total > 0 ? 100 * l->ns / total : 0);
+        l->ns = 0;
+        l->used = false;
     }
     qn_buf_printf(out, RULE "\n%-25s%12.2f%8.1f\n\n", "TOTAL", total / 1e6, total > 0 ? 100.0 : 0);
-    close_sheet(s);
+    s->now.n = 0;
 }
 
 /* ---- labels -------------------------------------------------------------------------------------------------------- */
@@ -97,14 +112,13 @@ static void make_label(const char *op, const char *role, int layer, char out[128
 
 /* ---- from our own trace -------------------------------------------------------------------------------------------- */
 
-typedef struct told { char *label; const char *op, *kernel[RANGES], *reason[RANGES]; i64 lo[RANGES],
-                      hi[RANGES]; int n; } told;
+typedef struct told { u32 label; u32 selected; } told; /* label + 1, 0: not made yet; a bit for each choice that was told of */
 typedef struct teller {
     const qn_report_options *o;
     qn_buf *out;
-    qn_arena arena;
-    struct { told *p; size_t n, cap; } steps;
+    QN_RUN_LIST(told) steps;
     sheet now;
+    qn_arena arena;
     qn_table selected;          /* op and kernel that were told of */
     i64 pass;                   /* whose steps are in the sheet; 0: none */
     i64 done;                   /* decode passes in the sheet that are complete */
@@ -113,95 +127,71 @@ typedef struct teller {
     double end_ms;
 } teller;
 
-static told *step_at(teller *t, i64 number, qn_err *e)
-{
-    if (number < 0 || number >= MOST_STEPS) return NULL;
-    while (t->steps.n <= (size_t)number)
-        if (!QN_RUN_PUSH(&t->steps, e)) return NULL;
-    return &t->steps.p[number];
-}
-
-static bool tell_plan(teller *t, const qn_ev_plan *p, qn_err *e)
-{
-    char text[128];
-    told *s = step_at(t, p->step, e);
-    if (!s) return p->step < 0 || p->step >= MOST_STEPS;
-    char *op = qn_arena_strndup(&t->arena, p->op.p ? p->op.p : "", p->op.n, e);
-    char *role = op ? qn_arena_strndup(&t->arena, p->role.p ? p->role.p : "", p->role.n, e) : NULL;
-    if (!role) return false;
-    make_label(op, role, p->layer > INT32_MAX ? -1 : (int)p->layer, text);
-    s->op = op;
-    s->label = qn_arena_strndup(&t->arena, text, strlen(text), e);
-    return s->label != NULL;
-}
-
-static bool tell_choice(teller *t, const qn_ev_choice *c, qn_err *e)
-{
-    told *s = step_at(t, c->step, e);
-    if (!s) return c->step < 0 || c->step >= MOST_STEPS;
-    if (s->n == RANGES) return true;
-    qn_rows_parse(c->rows, &s->lo[s->n], &s->hi[s->n]);
-    s->kernel[s->n] = qn_arena_strndup(&t->arena, c->kernel.p ? c->kernel.p : "", c->kernel.n, e);
-    s->reason[s->n] = s->kernel[s->n] ? qn_arena_strndup(&t->arena, c->reason.p ? c->reason.p : "", c->reason.n, e) : NULL;
-    return s->reason[s->n++] != NULL;
-}
-
-static void flush(teller *t)
+static bool flush(teller *t, qn_err *e)
 {
     char title[48];
-    if (!t->now.labels.n) return;
+    if (!t->now.now.n) return true;
     if (t->decode) snprintf(title, sizeof title, "Batch decode (N=%lld)", (long long)t->rows);
     else snprintf(title, sizeof title, "Prefill (prefill)");
     put_sheet(&t->now, title, t->end_ms, t->out);
     t->done = t->rows = 0;
+    return qn_report_flush(t->o, t->out, e);
 }
 
-static bool tell_selected(teller *t, const told *s, i64 rows, double ms, qn_err *e)
+/* A kernel is told of when it is first used for an op. */
+static bool tell_selected(teller *t, told *w, const qn_plan_step *s, i64 rows, double ms, qn_err *e)
 {
-    for (int i = 0; i < s->n; i++) {
-        if (rows < s->lo[i] || rows > s->hi[i]) continue;
-        const size_t n = strlen(s->op) + strlen(s->kernel[i]) + 2;
-        char *key = qn_arena_new(&t->arena, n, e);
-        if (!key) return false;
-        snprintf(key, n, "%s %s", s->op, s->kernel[i]);
-        if (qn_table_get(&t->selected, key, n - 1) != QN_NONE) return true;
-        if (qn_table_put(&t->selected, key, n - 1, 1, e) == QN_NONE) return false;
-        qn_buf_printf(t->out, "[browser:log] [%.1fms][KernelSelect] %s variant=%s reason=%s\n", ms, s->op, s->kernel[i],
-                      s->reason[i]);
-        return true;
-    }
+    const int i = qn_plan_choice_for(s, rows);
+    if (i < 0 || w->selected & 1u << i) return true;
+    w->selected |= 1u << i;
+    const size_t n = strlen(s->op) + strlen(s->choice[i].kernel) + 2;
+    char *key = qn_arena_new(&t->arena, n, e);
+    if (!key) return false;
+    snprintf(key, n, "%s %s", s->op, s->choice[i].kernel);
+    if (qn_table_get(&t->selected, key, n - 1) != QN_NONE) return true;
+    if (qn_table_put(&t->selected, key, n - 1, 1, e) == QN_NONE) return false;
+    qn_buf_printf(t->out, "[browser:log] [%.1fms][KernelSelect] %s variant=%s reason=%s\n", ms, s->op, s->choice[i].kernel,
+                  s->choice[i].reason);
     return true;
 }
 
-static bool tell_step(teller *t, i64 when, const qn_ev_step *p, qn_err *e)
+static bool tell_step(teller *t, const qn_plan_names *names, i64 when, const qn_ev_step *p, qn_err *e)
 {
     const bool decode = p->phase.n == 6 && !memcmp(p->phase.p, "decode", 6);
     const i64 batch = t->o->batch > 1 ? t->o->batch : 1;
+    const qn_plan_step *s = qn_plan_names_get(names, p->step);
+    char text[128];
     if (p->ns < 0) return true;
     if (p->pass != t->pass) {
-        if (t->decode != decode || !decode || t->done >= batch) flush(t);
+        if ((t->decode != decode || !decode || t->done >= batch) && !flush(t, e)) return false;
         t->pass = p->pass;
         t->decode = decode;
     }
-    const told *s = p->step >= 0 && (size_t)p->step < t->steps.n ? &t->steps.p[p->step] : NULL;
-    if (s && s->op && !tell_selected(t, s, p->rows, (double)when / 1e6, e)) return false;
     t->end_ms = (double)(when + p->ns) / 1e6;
-    return add_time(&t->now, s && s->label ? s->label : "step", (double)p->ns, e);
+    if (!*s->op) return add_time(&t->now, label_of(&t->now, "step", e), (double)p->ns, e);
+    while (t->steps.n <= (size_t)p->step)
+        if (!QN_RUN_PUSH(&t->steps, e)) return false;
+    told *w = &t->steps.p[p->step];
+    if (!tell_selected(t, w, s, p->rows, (double)when / 1e6, e)) return false;
+    if (!w->label) {
+        make_label(s->op, s->role, s->layer, text);
+        w->label = label_of(&t->now, text, e) + 1;
+    }
+    return add_time(&t->now, w->label - 1, (double)p->ns, e);
 }
 
-static bool tell_event(teller *t, const qn_event *ev, qn_err *e)
+static bool tell_event(void *user, const qn_plan_names *names, const qn_event *ev, qn_err *e)
 {
+    teller *t = user;
     switch (ev->kind) {
-    case QN_EV_plan: return tell_plan(t, &ev->plan, e);
-    case QN_EV_choice: return tell_choice(t, &ev->choice, e);
-    case QN_EV_step: return tell_step(t, ev->t, &ev->step, e);
+    case QN_EV_step: return tell_step(t, names, ev->t, &ev->step, e);
     case QN_EV_pass:
-        if (ev->pass.pass == t->pass && t->now.labels.n) t->done++, t->rows += ev->pass.rows;
+        if (ev->pass.pass == t->pass && t->now.now.n) t->done++, t->rows += ev->pass.rows;
         return true;
     case QN_EV_sample:
-        if (ev->sample.pass != t->pass || !t->now.labels.n || ev->sample.ns < 0) return true;
+        if (ev->sample.pass != t->pass || !t->now.now.n || ev->sample.ns < 0) return true;
         t->end_ms = (double)(ev->t + ev->sample.ns) / 1e6;
-        return add_time(&t->now, "sample", (double)ev->sample.ns, e);
+        return add_time(&t->now, label_of(&t->now, "sample", e), (double)ev->sample.ns, e);
     default: return true;
     }
 }
@@ -209,16 +199,11 @@ static bool tell_event(teller *t, const qn_event *ev, qn_err *e)
 static bool from_trace(const qn_run *r, const qn_report_options *o, qn_buf *out, qn_err *e)
 {
     teller t = { .o = o, .out = out };
-    qn_reader *reader = qn_reader_open(r->path, false, e);
-    qn_event ev;
-    bool ok = reader != NULL;
-    for (int got; ok && (got = qn_reader_next(reader, &ev, e)) != 0;) ok = got == 1 && tell_event(&t, &ev, e);
-    if (ok) flush(&t);
+    const bool ok = qn_trace_each(r->path, tell_event, &t, e) && flush(&t, e);
     close_sheet(&t.now);
     qn_free(t.steps.p);
     qn_table_close(&t.selected);
     qn_arena_close(&t.arena);
-    qn_reader_close(reader);
     return ok;
 }
 
@@ -242,14 +227,14 @@ static bool has_passes(const qn_run *r, qn_phase phase, u64 *passes)
     return n > 0;
 }
 
-static bool put_phase(const qn_run *r, qn_phase phase, qn_buf *out, qn_err *e)
+static bool put_phase(const qn_run *r, qn_phase phase, const qn_report_options *o, qn_buf *out, qn_err *e)
 {
     u64 passes = 1;
+    sheet s = { 0 };
     const bool each = has_passes(r, phase, &passes), doppler = !strcmp(r->source, "doppler");
     size_t pass = 0;
     bool ok = true;
     for (u64 k = 0; ok && k < passes; k++) {
-        sheet s = { 0 };
         char title[48], room[128];
         u64 rows = r->phase_tokens[phase];
         double ms = (double)r->wall_ns / 1e6;
@@ -261,14 +246,15 @@ static bool put_phase(const qn_run *r, qn_phase phase, qn_buf *out, qn_err *e)
         }
         for (size_t i = 0; ok && i < r->series.n; i++) {
             const qn_series *one = &r->series.p[i];
-            if (one->phase == phase) ok = add_time(&s, series_label(one, doppler, room), each ? (double)one->ns[k]
-                                                   : (double)one->total_ns, e);
+            if (one->phase == phase) ok = add_time(&s, label_of(&s, series_label(one, doppler, room), e),
+                                                   each ? (double)one->ns[k] : (double)one->total_ns, e);
         }
         if (phase == PHASE_decode) snprintf(title, sizeof title, "Batch decode (N=%llu)", (unsigned long long)rows);
         else snprintf(title, sizeof title, "Prefill (prefill)");
-        if (ok && s.labels.n) put_sheet(&s, title, ms, out);
-        close_sheet(&s);
+        if (ok && s.now.n) put_sheet(&s, title, ms, out);
+        ok = ok && qn_report_flush(o, out, e);
     }
+    close_sheet(&s);
     return ok;
 }
 
@@ -305,7 +291,7 @@ bool qn_format_doppler(const qn_run *const *runs, size_t n, const qn_report_opti
     for (size_t i = 0; ok && i < n; i++) {
         const qn_run *r = runs[i];
         if (!strcmp(r->source, "quern") && qn_is_file(r->path)) ok = from_trace(r, o, out, e);
-        else ok = put_phase(r, PHASE_prefill, out, e) && put_phase(r, PHASE_decode, out, e);
+        else ok = put_phase(r, PHASE_prefill, o, out, e) && put_phase(r, PHASE_decode, o, out, e);
         for (size_t k = 0; ok && k < r->requests.n; k++) put_request(r, &r->requests.p[k], out);
     }
     return ok;

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "report/metallic.h"
-#include "trace/reader.h"
 
 #define MUCH ((size_t)1 << 20)
 
@@ -66,23 +65,10 @@ static bool put_metallic(void *user, const qn_metallic_event *ev, qn_err *e)
     return qn_export_flush(x, false, e);
 }
 
-static bool tell_trace(qn_teller *t, qn_reader *r, qn_err *e)
-{
-    qn_event ev;
-    for (int got; (got = qn_reader_next(r, &ev, e)) != 0;)
-        if (got < 0 || (got == 1 && !qn_teller_add(t, &ev, e))) return false;
-    return qn_teller_end(t, e);
-}
-
 static bool write_metallic(qn_export *x, qn_err *e)
 {
-    if (strcmp(x->run->source, "quern") != 0) return qn_teller_run(x->run, put_metallic, x, e);
-    qn_teller *t = qn_teller_open(put_metallic, x, e);
-    qn_reader *r = t ? qn_reader_open(x->run->path, false, e) : NULL;
-    const bool ok = r && tell_trace(t, r, e);
-    qn_reader_close(r);
-    qn_teller_close(t);
-    return ok;
+    if (strcmp(x->run->source, "quern") != 0) return qn_metallic_tell_run(x->run, put_metallic, x, e);
+    return qn_metallic_tell_trace(x->run->path, put_metallic, x, e);
 }
 
 bool qn_export_write(const qn_run *run, qn_export_to to, qn_export_fn fn, void *user, qn_err *e)

@@ -14,8 +14,6 @@ enum { RUN = 1, REQUESTS = 2 };                     /* pid */
 enum { STEPS = 1, AROUND = 2, TOKENS = 3 };         /* tid of RUN */
 #define LANES 64                                    /* tracks of requests; later ones share them */
 
-static qn_str str(const char *s) { return (qn_str){ s, strlen(s) }; }
-
 static void put_us(qn_buf *b, i64 ns)
 {
     qn_buf_printf(b, "%" PRId64 ".%03d", ns / 1000, (int)(ns % 1000));
@@ -66,7 +64,7 @@ static bool end(qn_export *x, const char *tail, qn_err *e)
 
 static bool name_track(qn_export *x, const char *what, int pid, i64 tid, const char *name, qn_err *e)
 {
-    begin(x, "M", pid, tid, str(what), "");
+    begin(x, "M", pid, tid, qn_str_of(what), "");
     qn_buf_puts(&x->out, ",\"args\":{\"name\":");
     qn_buf_json(&x->out, name, strlen(name));
     return end(x, "}}", e);
@@ -98,7 +96,7 @@ static bool put_step(qn_export *x, const qn_plan_names *names, const qn_event *e
 {
     const qn_ev_step *s = &ev->step;
     const qn_plan_step *p = qn_plan_names_get(names, s->step);
-    begin_span(x, RUN, STEPS, *p->role ? str(p->role) : *p->op ? str(p->op) : str("step"), "step", ev->t, s->ns);
+    begin_span(x, RUN, STEPS, qn_str_of(*p->role ? p->role : *p->op ? p->op : "step"), "step", ev->t, s->ns);
     begin_args(x, "step", s->step);
     put_int(x, "layer", p->layer);
     put_int(x, "rows", s->rows);
@@ -114,7 +112,7 @@ static bool put_step(qn_export *x, const qn_plan_names *names, const qn_event *e
 static bool put_number(qn_export *x, i64 t, const char *name, const char *unit, double value, qn_err *e)
 {
     if (!x->counters) return true;
-    begin(x, "C", RUN, 0, str(name), "");
+    begin(x, "C", RUN, 0, qn_str_of(name), "");
     qn_buf_puts(&x->out, ",\"ts\":");
     put_us(&x->out, t);
     qn_buf_printf(&x->out, ",\"args\":{\"%s\":%.6g", unit, value);
@@ -141,7 +139,7 @@ static bool put_plain(qn_export *x, i64 tid, qn_str name, const char *cat, i64 t
 /* A token's span is the time since the one before it. */
 static bool put_token(qn_export *x, i64 t, i64 ns, i64 request, i64 index, i64 id, i64 pos, qn_err *e)
 {
-    begin_span(x, RUN, TOKENS, str("token"), "token", t - ns > 0 ? t - ns : 0, t - ns > 0 ? ns : t);
+    begin_span(x, RUN, TOKENS, qn_str_of("token"), "token", t - ns > 0 ? t - ns : 0, t - ns > 0 ? ns : t);
     begin_args(x, "request", request);
     put_int(x, "index", index);
     put_int(x, "id", id);
@@ -152,7 +150,7 @@ static bool put_token(qn_export *x, i64 t, i64 ns, i64 request, i64 index, i64 i
 static bool put_request(qn_export *x, i64 t_end, const qn_ev_done *d, qn_err *e)
 {
     const i64 lane = d->request % LANES, t = t_end > d->ns ? t_end - d->ns : 0;
-    begin_span(x, REQUESTS, lane, str("request"), "request", t, t_end - t);
+    begin_span(x, REQUESTS, lane, qn_str_of("request"), "request", t, t_end - t);
     begin_args(x, "request", d->request);
     put_int(x, "prompt", d->prompt);
     put_int(x, "cached", d->cached);
@@ -162,9 +160,9 @@ static bool put_request(qn_export *x, i64 t_end, const qn_ev_done *d, qn_err *e)
     qn_buf_json(&x->out, d->stop.p ? d->stop.p : "", d->stop.n);
     if (!end(x, "}}", e)) return false;
     const i64 prompt = d->prompt_ns < t_end - t ? d->prompt_ns : t_end - t, rest = t_end - t - prompt;
-    begin_span(x, REQUESTS, lane, str("its prompt"), "request", t, prompt);
+    begin_span(x, REQUESTS, lane, qn_str_of("its prompt"), "request", t, prompt);
     if (!end(x, "}", e)) return false;
-    begin_span(x, REQUESTS, lane, str("its tokens"), "request", t_end - (d->decode_ns < rest ? d->decode_ns : rest),
+    begin_span(x, REQUESTS, lane, qn_str_of("its tokens"), "request", t_end - (d->decode_ns < rest ? d->decode_ns : rest),
                d->decode_ns < rest ? d->decode_ns : rest);
     return end(x, "}", e);
 }
@@ -177,13 +175,14 @@ static bool put_note(qn_export *x, const qn_event *ev, qn_err *e)
     return end(x, "}", e);
 }
 
-static bool put_event(qn_export *x, const qn_plan_names *names, const qn_event *ev, qn_err *e)
+static bool put_event(void *user, const qn_plan_names *names, const qn_event *ev, qn_err *e)
 {
+    qn_export *x = user;
     switch (ev->kind) {
     case QN_EV_step: return put_step(x, names, ev, e);
     case QN_EV_pass: return put_pass(x, ev, e);
-    case QN_EV_sample: return put_plain(x, AROUND, str("sample"), "sample", ev->t, ev->sample.ns, e);
-    case QN_EV_tokenize: return put_plain(x, AROUND, str("tokenize"), "tokenize", ev->t, ev->tokenize.ns, e);
+    case QN_EV_sample: return put_plain(x, AROUND, qn_str_of("sample"), "sample", ev->t, ev->sample.ns, e);
+    case QN_EV_tokenize: return put_plain(x, AROUND, qn_str_of("tokenize"), "tokenize", ev->t, ev->tokenize.ns, e);
     case QN_EV_load: {
         char name[80];
         const qn_str phase = ev->load.phase;
@@ -201,25 +200,12 @@ static bool put_event(qn_export *x, const qn_plan_names *names, const qn_event *
     }
 }
 
-static bool write_trace(qn_export *x, qn_err *e)
-{
-    qn_plan_names names = { 0 };
-    qn_reader *r = qn_reader_open(x->run->path, false, e);
-    qn_event ev;
-    bool ok = r != NULL;
-    for (int got; ok && (got = qn_reader_next(r, &ev, e)) != 0;)
-        ok = got > 0 && (got == 2 || (qn_plan_names_add(&names, &ev, e) && put_event(x, &names, &ev, e)));
-    qn_reader_close(r);
-    qn_plan_names_close(&names);
-    return ok;
-}
-
 /* ---- runs of other programs: passes, and in them what the run has of their launches */
 
 static bool put_launch(qn_export *x, const qn_series *s, i64 t, u64 ns, qn_err *e)
 {
     const char *name = *s->kernel ? s->kernel : *s->op ? s->op : "launch";
-    begin_span(x, RUN, STEPS, str(name), "step", t, (i64)ns);
+    begin_span(x, RUN, STEPS, qn_str_of(name), "step", t, (i64)ns);
     begin_args(x, "layer", s->layer);
     put_text(&x->out, "op", s->op);
     put_text(&x->out, "role", s->role);
@@ -257,7 +243,7 @@ static bool write_run(qn_export *x, qn_err *e)
     for (size_t i = 0; i < r->passes.n; i++) {
         const qn_run_pass *p = &r->passes.p[i];
         i64 at = p->t;
-        begin_span(x, RUN, STEPS, str(qn_phase_names[p->phase]), "pass", p->t, (i64)p->ns);
+        begin_span(x, RUN, STEPS, qn_str_of(qn_phase_names[p->phase]), "pass", p->t, (i64)p->ns);
         begin_args(x, "pass", p->number);
         put_int(x, "rows", p->rows);
         put_int(x, "pos", p->pos);
@@ -278,7 +264,7 @@ static bool write_run(qn_export *x, qn_err *e)
 bool qn_export_chrome(qn_export *x, qn_err *e)
 {
     const bool ours = !strcmp(x->run->source, "quern");
-    if (!begin_file(x, e) || !(ours ? write_trace(x, e) : write_run(x, e))) return false;
+    if (!begin_file(x, e) || !(ours ? qn_trace_each(x->run->path, put_event, x, e) : write_run(x, e))) return false;
     qn_buf_puts(&x->out, "\n]}\n");
     return true;
 }

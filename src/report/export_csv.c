@@ -6,7 +6,6 @@
 
 #include "report/export.h"
 #include "report/plan_names.h"
-#include "trace/reader.h"
 
 /* Behind these stand op, role, kernel and layer, which a launch has from the plan. */
 static const char *const columns[] = { "ns",    "phase", "pass",  "step",   "rows",   "pos",  "request", "index", "id",
@@ -46,15 +45,19 @@ static void find_fields(field_map map)
     }
 }
 
-static bool put_event(qn_export *x, field_map map, const qn_plan_names *names, const qn_event *ev, qn_err *e)
+typedef struct rows { qn_export *x; field_map map; } rows;
+
+static bool put_event(void *user, const qn_plan_names *names, const qn_event *ev, qn_err *e)
 {
-    qn_buf *b = &x->out;
+    const rows *all = user;
+    const qn_ev_field *const *map = all->map[ev->kind];
+    qn_buf *b = &all->x->out;
     bool any = false;
-    for (size_t c = 0; c < COLUMNS; c++) any |= map[ev->kind][c] != NULL;
+    for (size_t c = 0; c < COLUMNS; c++) any |= map[c] != NULL;
     if (!any) return true;
     qn_buf_printf(b, "%s,%" PRId64, qn_ev_info_of(ev->kind)->name, ev->t);
     for (size_t c = 0; c < COLUMNS; c++) {
-        const qn_ev_field *f = map[ev->kind][c];
+        const qn_ev_field *f = map[c];
         qn_buf_putc(b, ',');
         const void *at = f ? (const char *)ev + f->offset : NULL;
         if (f && f->type == QN_EV_INT) qn_buf_printf(b, "%" PRId64, *(const i64 *)at);
@@ -66,22 +69,7 @@ static bool put_event(qn_export *x, field_map map, const qn_plan_names *names, c
     put_name(b, p ? qn_plan_kernel(p, ev->step.rows) : "");
     if (p && p->layer >= 0) qn_buf_printf(b, ",%d\n", p->layer);
     else qn_buf_puts(b, ",\n");
-    return qn_export_flush(x, false, e);
-}
-
-static bool write_trace(qn_export *x, qn_err *e)
-{
-    field_map map = { 0 };
-    qn_plan_names names = { 0 };
-    qn_reader *r = qn_reader_open(x->run->path, false, e);
-    qn_event ev;
-    bool ok = r != NULL;
-    find_fields(map);
-    for (int got; ok && (got = qn_reader_next(r, &ev, e)) != 0;)
-        ok = got > 0 && (got == 2 || (qn_plan_names_add(&names, &ev, e) && put_event(x, map, &names, &ev, e)));
-    qn_reader_close(r);
-    qn_plan_names_close(&names);
-    return ok;
+    return qn_export_flush(all->x, false, e);
 }
 
 /* ---- runs of other programs */
@@ -135,5 +123,8 @@ bool qn_export_csv(qn_export *x, qn_err *e)
     qn_buf_puts(&x->out, "kind,t");
     for (size_t c = 0; c < COLUMNS; c++) qn_buf_printf(&x->out, ",%s", columns[c]);
     qn_buf_puts(&x->out, ",op,role,kernel,layer\n");
-    return strcmp(x->run->source, "quern") ? write_run(x, e) : write_trace(x, e);
+    if (strcmp(x->run->source, "quern")) return write_run(x, e);
+    rows all = { .x = x };
+    find_fields(all.map);
+    return qn_trace_each(x->run->path, put_event, &all, e);
 }

@@ -11,14 +11,19 @@
 
 enum { QN_METALLIC_PAIRS = 24 };
 
+typedef struct qn_metallic_pair { qn_str key, value; } qn_metallic_pair;
+/* Where an event counts, found once: sums of metallic_sum.c. */
+typedef struct qn_metallic_place { int n; struct { u32 sum, group; } at[8]; } qn_metallic_place;
+
 typedef struct qn_metallic_event {
     i64 t;                      /* ns since the trace began; for the export */
     const char *type;           /* "GpuOpCompleted" */
     qn_str op, kernel, parent, backend, reason; /* p NULL: the event does not have it */
     bool timed;
     u64 us;
-    struct { qn_str key, value; } data[QN_METALLIC_PAIRS]; /* of a matrix product: op, backend, m, ... */
+    const qn_metallic_pair *data; /* of a matrix product: op, backend, m, ... */
     int n_data;
+    struct qn_metallic_place *place; /* kept by whoever tells the same event again and again, zeroed at first; NULL: nobody */
     qn_str rest;                /* other members as JSON text: "size_bytes":1; for the export */
     qn_str when;                /* while reading: the time stamp, and all members of the event's data */
     struct yyjson_val *members;
@@ -38,14 +43,9 @@ bool qn_metallic_read(const char *path, qn_metallic_fn fn, void *user, qn_buf *o
 /* One line of it; a record without a type is no event. why: what is wrong with the line, QN_OK if nothing is. */
 bool qn_metallic_take(qn_str line, qn_metallic_fn fn, void *user, qn_err *why, qn_err *e);
 
-/* metallic_tell.c: our events as theirs. Feed it a trace in order. */
-typedef struct qn_teller qn_teller;
-qn_teller *qn_teller_open(qn_metallic_fn fn, void *user, qn_err *e);
-bool qn_teller_add(qn_teller *t, const qn_event *ev, qn_err *e);
-bool qn_teller_end(qn_teller *t, qn_err *e); /* what is still held back */
-void qn_teller_close(qn_teller *t);
-/* A run of any other program, from its series. */
-bool qn_teller_run(const qn_run *r, qn_metallic_fn fn, void *user, qn_err *e);
+/* metallic_tell.c: a trace of ours as their events; a run of any other program, from its series. */
+bool qn_metallic_tell_trace(const char *path, qn_metallic_fn fn, void *user, qn_err *e);
+bool qn_metallic_tell_run(const qn_run *r, qn_metallic_fn fn, void *user, qn_err *e);
 
 /* One line of Metallic's JSONL with its newline; `timestamp` is started (RFC 3339, "" for 1970) + t. */
 void qn_metallic_line(qn_buf *out, const qn_metallic_event *ev, const char *started);

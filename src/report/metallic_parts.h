@@ -12,14 +12,16 @@ typedef enum qn_msum {
     SUM_mm_backend, SUM_mm_op, SUM_shape, SUM_shape_backend, SUM_wait, SUM_cb_gpu, SUM_sync, N_SUMS
 } qn_msum;
 
-typedef struct qn_msamples { u32 *p; size_t n, cap; } qn_msamples;
+/* How often each duration came: whole microseconds repeat, so ten million of them are a few thousand counts. */
+typedef struct qn_mcount { u32 us, n; } qn_mcount;                          /* n 0: an empty place */
+typedef struct qn_mcounts { qn_mcount *p; size_t n, cap; } qn_mcounts;      /* n different ones; cap: a power of two */
 typedef struct qn_mgroup {
     const char *title;
     u32 order;                  /* first seen */
     u32 parent;                 /* of SUM_shape_backend: the group of its shape */
     u64 count;                  /* events; of counters, what they count */
     u64 n, total_us, min_us, max_us;
-    qn_msamples us;             /* longer than an hour: the longest that fits */
+    qn_mcounts us;              /* longer than an hour: the longest that fits */
 } qn_mgroup;
 
 struct qn_metallic {

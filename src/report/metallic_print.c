@@ -7,22 +7,41 @@
 
 #include "base/file.h"
 #include "report/metallic_parts.h"
-#include "trace/reader.h"
 
 static int ascending(const void *x, const void *y)
 {
-    const u32 a = *(const u32 *)x, b = *(const u32 *)y;
-    return (a > b) - (a < b);
+    const qn_mcount *a = x, *b = y;
+    return (a->us > b->us) - (a->us < b->us);
 }
 
-static double percentile(const qn_msamples *s, double pct)
+/* Counts by value in order, the empty places behind them: no longer a table to add to. */
+static void sort_counts(qn_mcounts *c)
 {
-    const double rank = pct / 100.0 * (double)(s->n - 1), lower = floor(rank), upper = ceil(rank), weight = rank - lower;
-    if (lower >= upper) return s->p[(size_t)lower];
-    return s->p[(size_t)lower] * (1 - weight) + s->p[(size_t)upper] * weight;
+    size_t n = 0;
+    for (size_t i = 0; i < c->cap; i++) {
+        if (!c->p[i].n) continue;
+        const qn_mcount one = c->p[i];
+        c->p[i] = (qn_mcount){ 0 };
+        c->p[n++] = one;
+    }
+    qsort(c->p, n, sizeof *c->p, ascending);
 }
 
-static void put_row(qn_buf *out, int pad, const char *prefix, const char *title, const qn_mgroup *g)
+static double at_rank(const qn_mcounts *c, u64 rank)
+{
+    size_t i = 0;
+    for (u64 below = c->p[0].n; below <= rank; below += c->p[i].n) i++;
+    return c->p[i].us;
+}
+
+static double percentile(const qn_mgroup *g, double pct)
+{
+    const double rank = pct / 100.0 * (double)(g->n - 1), lower = floor(rank), upper = ceil(rank), weight = rank - lower;
+    if (lower >= upper) return at_rank(&g->us, (u64)lower);
+    return at_rank(&g->us, (u64)lower) * (1 - weight) + at_rank(&g->us, (u64)upper) * weight;
+}
+
+static void put_row(qn_buf *out, int pad, const char *prefix, const char *title, qn_mgroup *g)
 {
     qn_buf_printf(out, "%*s%s", pad, "", prefix);
     qn_buf_puts(out, title);
@@ -30,12 +49,12 @@ static void put_row(qn_buf *out, int pad, const char *prefix, const char *title,
         qn_buf_puts(out, ": no samples\n");
         return;
     }
-    qsort(g->us.p, g->us.n, sizeof *g->us.p, ascending);
+    sort_counts(&g->us);
     const double total = (double)g->total_us / 1000.0;
     qn_buf_printf(out, ": count=%llu | total=%.2fms | avg=%.3fms | min=%.3fms | max=%.3fms | ", (unsigned long long)g->n,
                   total,
                   total / (double)g->n, (double)g->min_us / 1000.0, (double)g->max_us / 1000.0);
-    qn_buf_printf(out, "p95_ms=%.3fms, p99_ms=%.3fms\n", percentile(&g->us, 95) / 1000.0, percentile(&g->us, 99) / 1000.0);
+    qn_buf_printf(out, "p95_ms=%.3fms, p99_ms=%.3fms\n", percentile(g, 95) / 1000.0, percentile(g, 99) / 1000.0);
 }
 
 /* ---- order --------------------------------------------------------------------------------------------------------- */
@@ -106,7 +125,7 @@ static void put_sums(const view *v, qn_msum sum, const char *head, const char *p
     qn_buf_printf(v->out, "\n%s:\n", head);
     bool any = false;
     for (size_t i = 0; i < v->m->groups[sum].n; i++) {
-        const qn_mgroup *g = &v->m->groups[sum].p[i];
+        qn_mgroup *g = &v->m->groups[sum].p[i];
         if (sum == SUM_kernel && !v->o->include_kernel_totals && is_total(g->title)) continue;
         if (filtered && !passes(v->o, g->title)) continue;
         any = true;
@@ -120,7 +139,7 @@ static void put_types(const view *v)
     sort(v->m, SUM_type, by_count);
     qn_buf_puts(v->out, "\nEvent type summary:\n");
     for (size_t i = 0; i < v->m->groups[SUM_type].n; i++) {
-        const qn_mgroup *g = &v->m->groups[SUM_type].p[i];
+        qn_mgroup *g = &v->m->groups[SUM_type].p[i];
         qn_buf title = { 0 };
         qn_buf_printf(&title, "%s (count=%llu)", g->title, (unsigned long long)g->count);
         put_row(v->out, 2, "", title.p ? title.p : "", g);
@@ -154,7 +173,7 @@ static void put_shapes(const view *v)
         qn_buf_puts(v->out, shape->title);
         qn_buf_puts(v->out, ":\n");
         for (size_t k = 0; k < v->m->groups[SUM_shape_backend].n; k++) {
-            const qn_mgroup *b = &v->m->groups[SUM_shape_backend].p[k];
+            qn_mgroup *b = &v->m->groups[SUM_shape_backend].p[k];
             if (b->parent == shape->order) put_row(v->out, 4, "backend=", b->title, b);
         }
     }
@@ -188,19 +207,6 @@ void qn_metallic_print(qn_metallic *m, const qn_report_options *o, qn_buf *out)
 
 static bool take(void *user, const qn_metallic_event *ev, qn_err *e) { return qn_metallic_add(user, ev, e); }
 
-static bool tell_trace(const qn_run *r, qn_metallic *m, qn_err *e)
-{
-    qn_reader *reader = qn_reader_open(r->path, false, e);
-    qn_teller *t = reader ? qn_teller_open(take, m, e) : NULL;
-    qn_event ev;
-    bool ok = t != NULL;
-    for (int got; ok && (got = qn_reader_next(reader, &ev, e)) != 0;) ok = got == 1 && qn_teller_add(t, &ev, e);
-    ok = ok && qn_teller_end(t, e);
-    qn_teller_close(t);
-    qn_reader_close(reader);
-    return ok;
-}
-
 bool qn_format_metallic(const qn_run *const *runs, size_t n, const qn_report_options *o, qn_buf *out, qn_err *e)
 {
     bool ok = true;
@@ -213,8 +219,8 @@ bool qn_format_metallic(const qn_run *const *runs, size_t n, const qn_report_opt
         ok = m != NULL;
         const bool again = qn_is_file(r->path); /* a pipe cannot be read twice, and a stored run's trace may be gone */
         if (ok && again && !strcmp(r->source, "metallic")) ok = qn_metallic_read(r->path, take, m, out, e);
-        else if (ok && again && !strcmp(r->source, "quern")) ok = tell_trace(r, m, e);
-        else if (ok) ok = qn_teller_run(r, take, m, e);
+        else if (ok && again && !strcmp(r->source, "quern")) ok = qn_metallic_tell_trace(r->path, take, m, e);
+        else if (ok) ok = qn_metallic_tell_run(r, take, m, e);
         if (ok) qn_metallic_print(m, o, out);
         qn_metallic_close(m);
     }

@@ -26,8 +26,10 @@ static qn_str value_text(yyjson_val *v, char room[32])
     return (qn_str){ room, strlen(room) };
 }
 
-static void take_data(yyjson_val *map, qn_metallic_event *ev, char rooms[QN_METALLIC_PAIRS][32])
+static void take_data(yyjson_val *map, qn_metallic_event *ev, qn_metallic_pair pairs[QN_METALLIC_PAIRS],
+                      char rooms[QN_METALLIC_PAIRS][32])
 {
+    ev->data = pairs;
     yyjson_val *inner = yyjson_obj_get(map, "data"), *key, *value;
     size_t i, n;
     if (yyjson_is_obj(inner) && yyjson_obj_get(inner, "op")) map = inner;
@@ -36,8 +38,7 @@ static void take_data(yyjson_val *map, qn_metallic_event *ev, char rooms[QN_META
         if (ev->n_data == QN_METALLIC_PAIRS) break;
         const qn_str text = value_text(value, rooms[ev->n_data]);
         if (!text.p) continue;
-        ev->data[ev->n_data].key = (qn_str){ yyjson_get_str(key), yyjson_get_len(key) };
-        ev->data[ev->n_data++].value = text;
+        pairs[ev->n_data++] = (qn_metallic_pair){ { yyjson_get_str(key), yyjson_get_len(key) }, text };
     }
 }
 
@@ -52,6 +53,7 @@ static void take_duration(yyjson_val *v, qn_metallic_event *ev)
 bool qn_metallic_take(qn_str line, qn_metallic_fn fn, void *user, qn_err *why, qn_err *e)
 {
     char rooms[QN_METALLIC_PAIRS][32];
+    qn_metallic_pair pairs[QN_METALLIC_PAIRS];
     qn_metallic_event ev = { 0 };
     *why = (qn_err){ 0 };
     yyjson_doc *doc = qn_json_parse(line.p, line.n, 0, "line", why);
@@ -69,7 +71,7 @@ bool qn_metallic_take(qn_str line, qn_metallic_fn fn, void *user, qn_err *why, q
         ev.backend = text_of(data, "backend");
         ev.reason = text_of(data, "reason");
         take_duration(yyjson_obj_get(data, "duration_us"), &ev);
-        take_data(yyjson_obj_get(data, "data"), &ev, rooms);
+        take_data(yyjson_obj_get(data, "data"), &ev, pairs, rooms);
         ok = fn(user, &ev, e);
     }
     yyjson_doc_free(doc);

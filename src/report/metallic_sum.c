@@ -32,11 +32,32 @@ static qn_mgroup *group_of(qn_metallic *m, qn_msum sum, qn_str title, qn_err *e)
     return qn_table_put(&m->tables[sum], copy, title.n, at, e) == QN_NONE ? NULL : g;
 }
 
+static qn_mcount *find_count(const qn_mcounts *c, u32 us)
+{
+    size_t i = (us * 2654435769u) & (c->cap - 1); /* odd: no two of the low values meet */
+    while (c->p[i].n && c->p[i].us != us) i = (i + 1) & (c->cap - 1);
+    return &c->p[i];
+}
+
+static bool grow_counts(qn_mcounts *c, qn_err *e)
+{
+    qn_mcounts more = { .n = c->n, .cap = c->cap ? 2 * c->cap : 16 };
+    if (!(more.p = qn_new_array(more.cap, sizeof *more.p, e))) return false;
+    for (size_t i = 0; i < c->cap; i++)
+        if (c->p[i].n) *find_count(&more, c->p[i].us) = c->p[i];
+    qn_free(c->p);
+    *c = more;
+    return true;
+}
+
 static bool sample(qn_mgroup *g, u64 us, qn_err *e)
 {
-    u32 *at = g ? QN_RUN_PUSH(&g->us, e) : NULL;
-    if (!at) return false;
-    *at = us > UINT32_MAX ? UINT32_MAX : (u32)us;
+    const u32 small = us > UINT32_MAX ? UINT32_MAX : (u32)us;
+    if (!g || (4 * g->us.n >= 3 * g->us.cap && !grow_counts(&g->us, e))) return false;
+    qn_mcount *c = find_count(&g->us, small);
+    g->us.n += c->n == 0;
+    c->us = small;
+    c->n++;
     if (!g->n || us < g->min_us) g->min_us = us;
     if (us > g->max_us) g->max_us = us;
     g->total_us += us;
@@ -44,9 +65,21 @@ static bool sample(qn_mgroup *g, u64 us, qn_err *e)
     return true;
 }
 
-static bool add(qn_metallic *m, qn_msum sum, qn_str title, u64 us, qn_err *e)
+/* Counted here now, and again when the same event comes. */
+static void note_place(const qn_metallic_event *ev, qn_msum sum, const qn_mgroup *g)
 {
-    return sample(group_of(m, sum, title, e), us, e);
+    qn_metallic_place *p = ev->place;
+    if (!p || !g) return;
+    assert(p->n < (int)QN_COUNT(p->at));
+    p->at[p->n].sum = sum;
+    p->at[p->n++].group = g->order;
+}
+
+static bool add(qn_metallic *m, qn_msum sum, qn_str title, const qn_metallic_event *ev, qn_err *e)
+{
+    qn_mgroup *g = group_of(m, sum, title, e);
+    note_place(ev, sum, g);
+    return sample(g, ev->us, e);
 }
 
 static bool count(qn_metallic *m, qn_msum sum, qn_str title, u64 n, qn_err *e)
@@ -66,11 +99,12 @@ static qn_str joined(qn_buf *b, qn_str x, const char *between, qn_str y)
     return (qn_str){ b->failed ? NULL : b->p, b->n };
 }
 
-static bool add_joined(qn_metallic *m, qn_msum sum, qn_str x, const char *between, qn_str y, u64 us, qn_err *e)
+static bool add_joined(qn_metallic *m, qn_msum sum, qn_str x, const char *between, qn_str y,
+                       const qn_metallic_event *ev, qn_err *e)
 {
     qn_buf b = { 0 };
     const qn_str title = joined(&b, x, between, y);
-    const bool ok = title.p ? add(m, sum, title, us, e) : qn_fail(e, QN_ENOMEM, "out of memory: a title");
+    const bool ok = title.p ? add(m, sum, title, ev, e) : qn_fail(e, QN_ENOMEM, "out of memory: a title");
     qn_buf_close(&b);
     return ok;
 }
@@ -113,8 +147,7 @@ static qn_str kind_of(qn_str op)
 
 /* ---- matrix products ----------------------------------------------------------------------------------------------- */
 
-typedef struct pair { qn_str key, value; } pair;
-typedef struct pairs { pair at[QN_METALLIC_PAIRS]; int n; } pairs;
+typedef struct pairs { qn_metallic_pair at[QN_METALLIC_PAIRS]; int n; } pairs;
 
 static bool is(qn_str s, const char *word) { return s.n == strlen(word) && !memcmp(s.p, word, s.n); }
 
@@ -140,7 +173,7 @@ static void parse_path(qn_str op, pairs *out)
         if (mark) seg.n = (size_t)(mark - seg.p);
         const char *eq = memchr(seg.p, '=', seg.n);
         if (!eq || out->n == QN_METALLIC_PAIRS) continue;
-        out->at[out->n++] = (pair){ { seg.p, (size_t)(eq - seg.p) }, { eq + 1, seg.n - (size_t)(eq + 1 - seg.p) } };
+        out->at[out->n++] = (qn_metallic_pair){ { seg.p, (size_t)(eq - seg.p) }, { eq + 1, seg.n - (size_t)(eq + 1 - seg.p) } };
     }
 }
 
@@ -183,7 +216,7 @@ static void shape_of(const pairs *p, qn_buf *out)
     }
 }
 
-static bool add_shape(qn_metallic *m, const pairs *p, qn_str backend, u64 us, qn_err *e)
+static bool add_shape(qn_metallic *m, const pairs *p, qn_str backend, const qn_metallic_event *ev, qn_err *e)
 {
     qn_buf b = { 0 };
     shape_of(p, &b);
@@ -194,7 +227,8 @@ static bool add_shape(qn_metallic *m, const pairs *p, qn_str backend, u64 us, qn
         return full ? qn_fail(e, QN_ENOMEM, "out of memory: a shape") : false;
     }
     const u32 parent = shape->order;
-    shape->total_us += us;
+    shape->total_us += ev->us;
+    note_place(ev, SUM_shape, shape);
     qn_buf_putc(&b, '\n'); /* shapes hold none: one key for the pair */
     const size_t at = b.n;
     qn_buf_put(&b, backend.p, backend.n);
@@ -203,7 +237,8 @@ static bool add_shape(qn_metallic *m, const pairs *p, qn_str backend, u64 us, qn
         g->parent = parent;
         g->title += at;
     }
-    const bool ok = b.failed ? qn_fail(e, QN_ENOMEM, "out of memory: a shape") : sample(g, us, e);
+    note_place(ev, SUM_shape_backend, g);
+    const bool ok = b.failed ? qn_fail(e, QN_ENOMEM, "out of memory: a shape") : sample(g, ev->us, e);
     qn_buf_close(&b);
     return ok;
 }
@@ -211,15 +246,15 @@ static bool add_shape(qn_metallic *m, const pairs *p, qn_str backend, u64 us, qn
 static bool add_matmul(qn_metallic *m, const qn_metallic_event *ev, qn_err *e)
 {
     pairs p = { .n = 0 };
-    for (int i = 0; i < ev->n_data; i++) p.at[p.n++] = (pair){ ev->data[i].key, ev->data[i].value };
+    for (int i = 0; i < ev->n_data; i++) p.at[p.n++] = ev->data[i];
     if (!value_of(&p, "op").p || !value_of(&p, "backend").p) {
         p.n = 0;
         parse_path(ev->op, &p);
         if (!p.n) return true;
     }
     const qn_str backend = or_unknown(value_of(&p, "backend")), op = or_unknown(value_of(&p, "op"));
-    return add_shape(m, &p, backend, ev->us, e) && add(m, SUM_mm_backend, backend, ev->us, e) &&
-           add_joined(m, SUM_mm_op, op, " @ ", backend, ev->us, e);
+    return add_shape(m, &p, backend, ev, e) && add(m, SUM_mm_backend, backend, ev, e) &&
+           add_joined(m, SUM_mm_op, op, " @ ", backend, ev, e);
 }
 
 /* "k00": "name:count" of a capture, and "dispatches". */
@@ -246,18 +281,18 @@ static bool add_capture(qn_metallic *m, const qn_metallic_event *ev, qn_err *e)
 static bool add_gpu(qn_metallic *m, const qn_metallic_event *ev, qn_err *e)
 {
     const qn_str op = or_unknown(ev->op);
-    if (contains(op, "/cb_gpu")) return add(m, SUM_cb_gpu, op, ev->us, e);
-    if (contains(op, "cb_wait") || ends(op, "wait")) return add(m, SUM_wait, op, ev->us, e);
-    return add(m, SUM_gpu, op, ev->us, e) && (!starts(op, "foundry_capture#") || add_capture(m, ev, e)) &&
+    if (contains(op, "/cb_gpu")) return add(m, SUM_cb_gpu, op, ev, e);
+    if (contains(op, "cb_wait") || ends(op, "wait")) return add(m, SUM_wait, op, ev, e);
+    return add(m, SUM_gpu, op, ev, e) && (!starts(op, "foundry_capture#") || add_capture(m, ev, e)) &&
            add_matmul(m, ev, e) &&
-           add(m, SUM_gpu_kind, kind_of(op), ev->us, e);
+           add(m, SUM_gpu_kind, kind_of(op), ev, e);
 }
 
 static bool add_internal(qn_metallic *m, const qn_metallic_event *ev, qn_err *e)
 {
     const qn_str parent = or_unknown(ev->parent), kernel = or_unknown(ev->kernel);
-    return add(m, SUM_parent, parent, ev->us, e) && add_joined(m, SUM_parent_op, parent, " :: ", kernel, ev->us, e) &&
-           add(m, SUM_kernel, kernel, ev->us, e);
+    return add(m, SUM_parent, parent, ev, e) && add_joined(m, SUM_parent_op, parent, " :: ", kernel, ev, e) &&
+           add(m, SUM_kernel, kernel, ev, e);
 }
 
 static bool add_selection(qn_metallic *m, const qn_metallic_event *ev, qn_err *e)
@@ -272,16 +307,30 @@ static bool add_selection(qn_metallic *m, const qn_metallic_event *ev, qn_err *e
     return ok || (full ? qn_fail(e, QN_ENOMEM, "out of memory: a title") : false);
 }
 
+static bool add_again(qn_metallic *m, const qn_metallic_event *ev, qn_err *e)
+{
+    for (int i = 0; i < ev->place->n; i++) {
+        qn_mgroup *g = &m->groups[ev->place->at[i].sum].p[ev->place->at[i].group];
+        if (ev->place->at[i].sum == SUM_shape) g->total_us += ev->us; /* its backends have the samples */
+        else if (!sample(g, ev->us, e)) return false;
+        g->count += ev->place->at[i].sum == SUM_type;
+    }
+    m->events++;
+    return true;
+}
+
 bool qn_metallic_add(qn_metallic *m, const qn_metallic_event *ev, qn_err *e)
 {
+    if (ev->place && ev->place->n) return add_again(m, ev, e);
     qn_mgroup *type = group_of(m, SUM_type, (qn_str){ ev->type, strlen(ev->type) }, e);
     if (!type) return false;
     m->events++;
     type->count++;
     if (ev->timed) {
         const qn_str name = ev->kernel.n ? ev->kernel : ev->op;
+        note_place(ev, SUM_type, type);
         if (!sample(type, ev->us, e)) return false;
-        if (has_sync(name) && !add(m, SUM_sync, (qn_str){ "sync kernels", 12 }, ev->us, e)) return false;
+        if (has_sync(name) && !add(m, SUM_sync, (qn_str){ "sync kernels", 12 }, ev, e)) return false;
         if (!strcmp(ev->type, "InternalKernelCompleted")) return add_internal(m, ev, e);
         if (!strcmp(ev->type, "GpuOpCompleted")) return add_gpu(m, ev, e);
     }

@@ -8,178 +8,140 @@
 
 #include "base/mem.h"
 #include "report/metallic.h"
+#include "report/plan_names.h"
 
-enum { MOST_STEPS = 65536, MOST_LAYERS = 4096, RANGES = 4 };
+enum { MOST_LAYERS = 4096, MOST_KEPT = 8192 };
+#define MATMUL_PAIRS 8
 
-typedef struct told_step {
-    const char *op, *role, *type;
-    int layer;
-    struct { i64 lo, hi; const char *kernel; } range[RANGES];
-    int n_ranges;
-} told_step;
+/* A launch as it is told every time, but for its time: by step, phase and choice. */
+typedef struct spot {
+    i64 rows;
+    qn_metallic_event ev;
+    qn_metallic_place place;
+    qn_metallic_pair data[MATMUL_PAIRS];
+    char m[24];
+} spot;
+typedef struct spots { spot *at[2][QN_CHOICES_MOST + 1]; } spots;
 
-struct qn_teller {
+typedef struct teller {
     qn_metallic_fn fn;
     void *user;
     qn_arena arena;
-    struct { told_step *p; size_t n, cap; } steps;
+    QN_RUN_LIST(spots) spots;   /* by step */
+    spot passing;               /* of a step far outside any plan: made anew each time */
     u64 *layer_ns;              /* [MOST_LAYERS] of the pass that runs */
     int n_layers;
     u64 steps_ns, wait_ns;
     i64 pass;
     qn_buf name;
-    told_step none;             /* what a number outside of any plan means */
-};
-
-static qn_str str(const char *s) { return (qn_str){ s, strlen(s) }; }
+} teller;
 
 static u64 us_of(i64 ns) { return ns > 0 ? ((u64)ns + 500) / 1000 : 0; }
 
-qn_teller *qn_teller_open(qn_metallic_fn fn, void *user, qn_err *e)
+static void close_teller(teller *t)
 {
-    qn_teller *t = qn_new(sizeof *t, e);
-    if (!t) return NULL;
-    t->fn = fn;
-    t->user = user;
-    t->layer_ns = qn_new_array(MOST_LAYERS, sizeof *t->layer_ns, e);
-    if (t->layer_ns) return t;
-    qn_teller_close(t);
-    return NULL;
-}
-
-void qn_teller_close(qn_teller *t)
-{
-    if (!t) return;
     qn_buf_close(&t->name);
     qn_free(t->layer_ns);
-    qn_free(t->steps.p);
+    qn_free(t->spots.p);
     qn_arena_close(&t->arena);
-    qn_free(t);
-}
-
-/* ---- the plan ------------------------------------------------------------------------------------------------------ */
-
-static told_step *step_of(qn_teller *t, i64 number, qn_err *e)
-{
-    while (number >= 0 && number < MOST_STEPS && t->steps.n <= (size_t)number) {
-        told_step *s = QN_RUN_PUSH(&t->steps, e);
-        if (!s) return NULL;
-        *s = (told_step){ .op = "", .role = "", .type = "", .layer = -1 };
-    }
-    t->none = (told_step){ .op = "", .role = "", .type = "", .layer = -1 };
-    return number >= 0 && number < MOST_STEPS ? &t->steps.p[number] : &t->none;
-}
-
-static const char *keep(qn_teller *t, qn_str s, qn_err *e) { return qn_arena_strndup(&t->arena, s.p ? s.p : "", s.n, e); }
-
-static bool add_plan(qn_teller *t, const qn_ev_plan *p, qn_err *e)
-{
-    told_step *s = step_of(t, p->step, e);
-    if (!s || p->step < 0 || p->step >= MOST_STEPS) return s != NULL;
-    const char *op = keep(t, p->op, e), *role = op ? keep(t, p->role, e) : NULL, *type = role ? keep(t, p->type, e) : NULL;
-    if (!type) return false;
-    s->op = op;
-    s->role = qn_role_part(role);
-    s->type = type;
-    s->layer = p->layer >= 0 && p->layer < MOST_LAYERS ? (int)p->layer : -1;
-    return true;
-}
-
-static bool add_choice(qn_teller *t, i64 when, const qn_ev_choice *c, qn_err *e)
-{
-    told_step *s = step_of(t, c->step, e);
-    const char *kernel = s ? keep(t, c->kernel, e) : NULL;
-    if (!kernel) return false;
-    if (s->n_ranges < RANGES && c->step >= 0 && c->step < MOST_STEPS) {
-        qn_rows_parse(c->rows, &s->range[s->n_ranges].lo, &s->range[s->n_ranges].hi);
-        s->range[s->n_ranges++].kernel = kernel;
-    }
-    return t->fn(t->user, &(qn_metallic_event){ .t = when, .type = "KernelBackendSelected", .op = str(s->op), .backend =
-                                                str(kernel),
-                                                .reason = c->reason }, e);
-}
-
-static const char *kernel_of(const told_step *s, i64 rows)
-{
-    for (int i = 0; i < s->n_ranges; i++)
-        if (rows >= s->range[i].lo && rows <= s->range[i].hi) return s->range[i].kernel;
-    return *s->op ? s->op : "step";
 }
 
 /* ---- what happened ------------------------------------------------------------------------------------------------- */
 
-static const char *scope_of(qn_str phase)
-{
-    return phase.n == 6 && !memcmp(phase.p, "decode", 6) ? "Generation Loop" : "Prompt Processing";
-}
+static bool is_decode(qn_str phase) { return phase.n == 6 && !memcmp(phase.p, "decode", 6); }
+static const char *scope_of(qn_str phase) { return is_decode(phase) ? "Generation Loop" : "Prompt Processing"; }
 
-static bool tell_op(qn_teller *t, i64 when, qn_metallic_event *ev, i64 ns, qn_err *e)
+static bool tell_op(teller *t, i64 when, qn_metallic_event *ev, i64 ns, qn_err *e)
 {
     ev->t = when;
     ev->type = "GpuOpCompleted";
     ev->op = (qn_str){ t->name.p, t->name.n };
-    if (!ev->backend.p) ev->backend = str("quern");
+    if (!ev->backend.p) ev->backend = qn_str_of("quern");
     ev->timed = true;
     ev->us = us_of(ns);
     return t->name.failed ? qn_fail(e, QN_ENOMEM, "out of memory: a name") : t->fn(t->user, ev, e);
 }
 
-static bool tell_span(qn_teller *t, i64 when, const char *parent, const char *kernel, i64 ns, qn_err *e)
+static bool tell_span(teller *t, i64 when, const char *parent, const char *kernel, i64 ns, qn_err *e)
 {
-    return t->fn(t->user, &(qn_metallic_event){ .t = when, .type = "InternalKernelCompleted", .parent = str(parent),
-                                                .kernel = str(kernel),
+    return t->fn(t->user, &(qn_metallic_event){ .t = when, .type = "InternalKernelCompleted", .parent = qn_str_of(parent),
+                                                .kernel = qn_str_of(kernel),
                                                 .timed = true, .us = us_of(ns) }, e);
 }
 
-static void pair(qn_metallic_event *ev, const char *key, const char *value)
+static void describe_matmul(spot *w, const qn_plan_step *s, const char *kernel, i64 rows)
 {
-    ev->data[ev->n_data].key = str(key);
-    ev->data[ev->n_data++].value = str(value);
+    const char *const pairs[MATMUL_PAIRS][2] = { { "op", "matmul" }, { "backend", kernel }, { "batch", "1" }, { "m", w->m },
+                                                 { "tA", "0" }, { "tB", "1" }, { "role", qn_role_part(s->role) },
+                                                 { "type", s->type } };
+    snprintf(w->m, sizeof w->m, "%lld", (long long)rows);
+    for (int i = 0; i < MATMUL_PAIRS; i++) w->data[i] = (qn_metallic_pair){ qn_str_of(pairs[i][0]), qn_str_of(pairs[i][1]) };
+    w->ev.data = w->data;
+    w->ev.n_data = MATMUL_PAIRS;
 }
 
-static bool add_step(qn_teller *t, i64 when, const qn_ev_step *p, qn_err *e)
+static bool describe(teller *t, spot *w, const qn_plan_step *s, const qn_ev_step *p, int choice, qn_err *e)
 {
-    const told_step *s = step_of(t, p->step, e);
-    qn_metallic_event ev = { 0 };
-    char rows[24];
-    if (!s) return false;
-    if (p->ns < 0) return true;
-    const char *kernel = kernel_of(s, p->rows);
+    const char *kernel = choice >= 0 ? s->choice[choice].kernel : *s->op ? s->op : "step", *role = qn_role_part(s->role);
     t->name.n = 0;
     qn_buf_printf(&t->name, "%s/", scope_of(p->phase));
-    if (s->layer >= 0) qn_buf_printf(&t->name, "block_%d/%s_block_%d_op/", s->layer, s->role, s->layer);
-    else qn_buf_printf(&t->name, "%s/", *s->role ? s->role : "step");
+    if (s->layer >= 0) qn_buf_printf(&t->name, "block_%d/%s_block_%d_op/", s->layer, role, s->layer);
+    else qn_buf_printf(&t->name, "%s/", *role ? role : "step");
     qn_buf_puts(&t->name, kernel);
-    if (qn_op_is_matmul(s->op)) {
-        snprintf(rows, sizeof rows, "%lld", (long long)p->rows);
-        pair(&ev, "op", "matmul");
-        pair(&ev, "backend", kernel);
-        pair(&ev, "batch", "1");
-        pair(&ev, "m", rows);
-        pair(&ev, "tA", "0");
-        pair(&ev, "tB", "1");
-        pair(&ev, "role", s->role);
-        pair(&ev, "type", s->type);
+    if (t->name.failed) return qn_fail(e, QN_ENOMEM, "out of memory: a name");
+    *w = (spot){ .rows = p->rows, .ev = { .type = "GpuOpCompleted", .backend = qn_str_of("quern"), .timed = true } };
+    w->ev.op = (qn_str){ t->name.p, t->name.n };
+    if (w != &t->passing) {
+        w->ev.op.p = qn_arena_strndup(&t->arena, t->name.p, t->name.n, e);
+        w->ev.place = &w->place;
     }
-    ev.backend = str("quern");
-    if (p->pass != t->pass) { /* steps of a pass that never ended */
-        memset(t->layer_ns, 0, (size_t)t->n_layers * sizeof *t->layer_ns);
-        t->steps_ns = t->wait_ns = 0;
-        t->n_layers = 0;
-        t->pass = p->pass;
+    if (qn_op_is_matmul(s->op)) describe_matmul(w, s, kernel, p->rows);
+    return w->ev.op.p != NULL;
+}
+
+/* The spot of a launch, made or made anew if need be; NULL: no memory. */
+static spot *spot_of(teller *t, const qn_plan_step *s, const qn_ev_step *p, qn_err *e)
+{
+    const int choice = qn_plan_choice_for(s, p->rows);
+    spot *passing = &t->passing, **at = &passing;
+    if (p->step >= 0 && p->step < MOST_KEPT) {
+        while (t->spots.n <= (size_t)p->step)
+            if (!QN_RUN_PUSH(&t->spots, e)) return NULL;
+        at = &t->spots.p[p->step].at[is_decode(p->phase)][choice + 1];
+        if (!*at && !(*at = qn_arena_new(&t->arena, sizeof **at, e))) return NULL;
     }
+    const bool known = (*at)->ev.type && *at != passing && ((*at)->rows == p->rows || !(*at)->ev.n_data);
+    return known || describe(t, *at, s, p, choice, e) ? *at : NULL;
+}
+
+static void begin_pass(teller *t, i64 pass)
+{
+    memset(t->layer_ns, 0, (size_t)t->n_layers * sizeof *t->layer_ns); /* of a pass that never ended */
+    t->steps_ns = t->wait_ns = 0;
+    t->n_layers = 0;
+    t->pass = pass;
+}
+
+static bool add_step(teller *t, const qn_plan_names *names, i64 when, const qn_ev_step *p, qn_err *e)
+{
+    const qn_plan_step *s = qn_plan_names_get(names, p->step);
+    spot *w = p->ns < 0 ? NULL : spot_of(t, s, p, e);
+    if (!w) return p->ns < 0;
+    if (p->pass != t->pass) begin_pass(t, p->pass);
     double busy = 0;
     for (size_t i = 0; i < p->busy.n; i++) busy += (double)p->busy.p[i] / (double)p->busy.n;
     if (p->busy.n && busy >= 0 && busy < (double)p->ns) t->wait_ns += (u64)((double)p->ns - busy);
     t->steps_ns += (u64)p->ns;
-    if (s->layer >= 0) {
+    if (s->layer >= 0 && s->layer < MOST_LAYERS) {
         t->layer_ns[s->layer] += (u64)p->ns;
         t->n_layers = qn_maxi(t->n_layers, s->layer + 1);
     }
-    return tell_op(t, when, &ev, p->ns, e);
+    w->ev.t = when;
+    w->ev.us = us_of(p->ns);
+    return t->fn(t->user, &w->ev, e);
 }
 
-static bool tell_buffer(qn_teller *t, i64 when, const char *scope, const char *what, i64 ns, qn_err *e)
+static bool tell_buffer(teller *t, i64 when, const char *scope, const char *what, i64 ns, qn_err *e)
 {
     qn_metallic_event ev = { 0 };
     t->name.n = 0;
@@ -187,27 +149,32 @@ static bool tell_buffer(qn_teller *t, i64 when, const char *scope, const char *w
     return tell_op(t, when, &ev, ns, e);
 }
 
-static bool add_pass(qn_teller *t, i64 when, const qn_ev_pass *p, qn_err *e)
+static bool tell_blocks(teller *t, i64 when, qn_err *e)
+{
+    char name[32];
+    bool ok = true;
+    for (int i = 0; ok && i < t->n_layers; i++) {
+        snprintf(name, sizeof name, "block_%d_total", i);
+        ok = !t->layer_ns[i] || tell_span(t, when, "generation_loop", name, (i64)t->layer_ns[i], e);
+    }
+    return ok;
+}
+
+static bool add_pass(teller *t, i64 when, const qn_ev_pass *p, qn_err *e)
 {
     const char *scope = scope_of(p->phase);
-    char name[32];
     bool ok = p->ns < 0 || (tell_buffer(t, when, scope, "cb_wait", p->ns, e) &&
                             tell_span(t, when, "generation_loop", "forward_step_total", p->ns, e));
     if (ok && t->pass == p->pass && t->steps_ns) {
         ok = tell_buffer(t, when, scope, "cb_gpu", (i64)t->steps_ns, e) &&
              (!t->wait_ns || tell_buffer(t, when, scope, "dep_wait", (i64)t->wait_ns, e));
-        for (int i = 0; ok && i < t->n_layers; i++) {
-            snprintf(name, sizeof name, "block_%d_total", i);
-            ok = !t->layer_ns[i] || tell_span(t, when, "generation_loop", name, (i64)t->layer_ns[i], e);
-            t->layer_ns[i] = 0;
-        }
-        t->steps_ns = t->wait_ns = 0;
-        t->n_layers = 0;
+        ok = ok && tell_blocks(t, when, e);
+        begin_pass(t, t->pass);
     }
     return ok;
 }
 
-static bool add_memory(qn_teller *t, i64 when, const qn_ev_memory *m, qn_err *e)
+static bool add_memory(teller *t, i64 when, const qn_ev_memory *m, qn_err *e)
 {
     qn_buf b = { 0 };
     bool ok = true;
@@ -230,22 +197,30 @@ static bool add_memory(qn_teller *t, i64 when, const qn_ev_memory *m, qn_err *e)
     return ok;
 }
 
-static bool add_header(qn_teller *t, const qn_ev_trace *h, qn_err *e)
+static bool add_choice(teller *t, const qn_plan_names *names, i64 when, const qn_ev_choice *c, qn_err *e)
+{
+    const char *op = qn_plan_names_get(names, c->step)->op;
+    const qn_metallic_event ev = { .t = when, .type = "KernelBackendSelected", .op = qn_str_of(op),
+                                   .backend = c->kernel.p ? c->kernel : qn_str_of(""), .reason = c->reason };
+    return t->fn(t->user, &ev, e);
+}
+
+static bool add_header(teller *t, const qn_ev_trace *h, qn_err *e)
 {
     char text[48];
     snprintf(text, sizeof text, "\"size_bytes\":%lld", (long long)h->model_bytes);
-    return t->fn(t->user, &(qn_metallic_event){ .type = "GgufFileMmap", .rest = str(text) }, e);
+    return t->fn(t->user, &(qn_metallic_event){ .type = "GgufFileMmap", .rest = qn_str_of(text) }, e);
 }
 
-bool qn_teller_add(qn_teller *t, const qn_event *ev, qn_err *e)
+static bool add_event(void *user, const qn_plan_names *names, const qn_event *ev, qn_err *e)
 {
+    teller *t = user;
     char name[48];
     switch (ev->kind) {
     case QN_EV_trace: return add_header(t, &ev->trace, e);
-    case QN_EV_plan: return add_plan(t, &ev->plan, e);
-    case QN_EV_choice: return add_choice(t, ev->t, &ev->choice, e);
+    case QN_EV_choice: return add_choice(t, names, ev->t, &ev->choice, e);
     case QN_EV_memory: return add_memory(t, ev->t, &ev->memory, e);
-    case QN_EV_step: return add_step(t, ev->t, &ev->step, e);
+    case QN_EV_step: return add_step(t, names, ev->t, &ev->step, e);
     case QN_EV_pass: return add_pass(t, ev->t, &ev->pass, e);
     case QN_EV_load:
         snprintf(name, sizeof name, "%.*s", (int)qn_minz(ev->load.phase.n, 40), ev->load.phase.p ? ev->load.phase.p : "");
@@ -257,20 +232,17 @@ bool qn_teller_add(qn_teller *t, const qn_event *ev, qn_err *e)
     }
 }
 
-bool qn_teller_end(qn_teller *t, qn_err *e)
+bool qn_metallic_tell_trace(const char *path, qn_metallic_fn fn, void *user, qn_err *e)
 {
-    char name[32];
-    bool ok = true;
-    for (int i = 0; ok && i < t->n_layers; i++) { /* a trace that was cut in a pass */
-        snprintf(name, sizeof name, "block_%d_total", i);
-        ok = !t->layer_ns[i] || tell_span(t, 0, "generation_loop", name, (i64)t->layer_ns[i], e);
-    }
+    teller t = { .fn = fn, .user = user, .layer_ns = qn_new_array(MOST_LAYERS, sizeof *t.layer_ns, e) };
+    const bool ok = t.layer_ns && qn_trace_each(path, add_event, &t, e) && tell_blocks(&t, 0, e); /* the last: cut in a pass */
+    close_teller(&t);
     return ok;
 }
 
 /* ---- runs of other programs ---------------------------------------------------------------------------------------- */
 
-static bool tell_series(qn_teller *t, const qn_series *s, qn_err *e)
+static bool tell_series(teller *t, const qn_series *s, qn_err *e)
 {
     const char *scope = s->phase == PHASE_decode ? "Generation Loop" : s->phase == PHASE_prefill ? "Prompt Processing"
         : "Unscoped";
@@ -292,10 +264,10 @@ static bool tell_series(qn_teller *t, const qn_series *s, qn_err *e)
     return ok;
 }
 
-bool qn_teller_run(const qn_run *r, qn_metallic_fn fn, void *user, qn_err *e)
+bool qn_metallic_tell_run(const qn_run *r, qn_metallic_fn fn, void *user, qn_err *e)
 {
-    qn_teller *t = qn_teller_open(fn, user, e);
-    bool ok = t != NULL;
+    teller told = { .fn = fn, .user = user }, *t = &told;
+    bool ok = true;
     for (size_t i = 0; ok && i < r->series.n; i++) ok = tell_series(t, &r->series.p[i], e);
     for (size_t i = 0; ok && i < r->passes.n; i++) {
         const bool decode = r->passes.p[i].phase == PHASE_decode;
@@ -304,7 +276,7 @@ bool qn_teller_run(const qn_run *r, qn_metallic_fn fn, void *user, qn_err *e)
              tell_buffer(t, r->passes.p[i].t, decode ? "Generation Loop" : "Prompt Processing", "cb_gpu",
                          (i64)r->passes.p[i].steps_ns, e);
     }
-    qn_teller_close(t);
+    close_teller(t);
     return ok;
 }
 

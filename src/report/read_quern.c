@@ -7,27 +7,21 @@
 
 #include "report/cover.h"
 #include "report/disturb.h"
+#include "report/plan_names.h"
 #include "report/run.h"
 #include "trace/reader.h"
 
-#define STEPS_MOST   65536   /* steps of a plan: 1024 layers of 20 and then some */
-#define CHOICES_MOST 4       /* ranges of rows that one step has kernels for */
 #define ROWS_MOST    4096    /* larger passes count as this: all of them use the kernel for many rows */
 #define KEEP_MOST    ((size_t)1 << 20) /* passes, and tokens, kept one by one; then every second of them, and so on */
 #define N_KINDS      3       /* of passes: prefill (and mixed), decode, neither */
 
-typedef struct step {
-    const char *op, *role, *type;
-    int layer;
-    bool known, logits;
-    int n_choices;
-    struct { int lo, hi; const char *kernel; } choice[CHOICES_MOST];
-    u32 series[N_KINDS][CHOICES_MOST + 1]; /* index + 1; the last: no choice fits */
-} step;
+/* The series of a step: index + 1; the first: no choice fits. */
+typedef struct slots { u32 series[N_KINDS][QN_CHOICES_MOST + 1]; } slots;
 
 struct qn_fill {
     qn_run *run;
-    QN_RUN_LIST(step) steps;
+    qn_plan_names names;
+    QN_RUN_LIST(slots) slots; /* by step */
     qn_cover cover;
     i64 last;                /* end of the latest event */
     i64 pass;                /* the pass whose steps come now, 0: none */
@@ -91,87 +85,49 @@ static bool add_trace(qn_fill *f, const qn_ev_trace *t, qn_err *e)
         && keep(f, &r->plan_hash, t->plan_hash, e) && keep(f, &r->settings, t->settings, e);
 }
 
-/* The step of that number, made if need be; NULL with no error: a number that no plan has. */
-static step *step_at(qn_fill *f, i64 number, qn_err *e)
+/* A number that no plan has. */
+static bool is_no_step(qn_fill *f, i64 number)
 {
-    if (number < 0 || number >= STEPS_MOST) {
-        f->run->ignored++;
-        return NULL;
-    }
-    while (f->steps.n <= (size_t)number) {
-        step *s = QN_RUN_PUSH(&f->steps, e);
-        if (!s) return NULL;
-        s->op = s->role = s->type = "";
-        s->layer = -1;
-    }
-    return &f->steps.p[number];
+    const bool no = number < 0 || number >= QN_STEPS_MOST;
+    f->run->ignored += no;
+    return no;
 }
 
-static bool add_plan(qn_fill *f, const qn_ev_plan *p, qn_err *e)
+static bool add_plan(qn_fill *f, const qn_event *ev, qn_err *e)
 {
-    step *s = step_at(f, p->step, e);
-    if (!s) return e->code == QN_OK;
-    s->layer = small(p->layer);
-    s->logits = p->logits != 0;
-    s->known = true;
-    return keep(f, &s->op, p->op, e) && keep(f, &s->role, p->role, e) && keep(f, &s->type, p->type, e);
+    return is_no_step(f, ev->plan.step) || qn_plan_names_add(&f->names, ev, e);
 }
 
-/* "1", "2-8", "9+" */
-static bool parse_rows(qn_str s, int *lo, int *hi)
+static bool add_choice(qn_fill *f, const qn_event *ev, qn_err *e)
 {
-    i64 v[2] = { 0, 0 };
-    int n = 0;
-    size_t i = 0;
-    for (; i < s.n && n < 2; i++) {
-        if (s.p[i] >= '0' && s.p[i] <= '9' && v[n] < 1000000) v[n] = v[n] * 10 + (s.p[i] - '0');
-        else if (s.p[i] == '-' && i) n++;
-        else break;
-    }
-    *lo = (int)v[0];
-    *hi = i < s.n && s.p[i] == '+' ? INT32_MAX : n == 1 ? (int)v[1] : (int)v[0];
-    return *lo > 0 && *hi >= *lo;
-}
-
-static bool add_choice(qn_fill *f, const qn_ev_choice *c, qn_err *e)
-{
-    step *s = step_at(f, c->step, e);
-    if (!s) return e->code == QN_OK;
+    const qn_ev_choice *c = &ev->choice;
+    if (is_no_step(f, c->step)) return true;
+    const int known = qn_plan_names_get(&f->names, c->step)->n_choices;
+    if (!qn_plan_names_add(&f->names, ev, e)) return false;
+    const qn_plan_step *s = qn_plan_names_get(&f->names, c->step);
+    f->run->ignored += s->n_choices == known;
     qn_run_choice *out = QN_RUN_PUSH(&f->run->choices, e);
     if (!out) return false;
-    *out = (qn_run_choice){ .step = (int)c->step, .role = s->role, .op = s->op, .rows = "", .kernel = "", .reason = "",
-                            .rejected = "" };
-    int lo, hi;
-    if (!keep(f, &out->rows, c->rows, e) || !keep(f, &out->kernel, c->kernel, e) || !keep(f, &out->reason, c->reason, e)
-        || !keep(f, &out->rejected, c->rejected, e)) return false;
-    if (s->n_choices == CHOICES_MOST || !parse_rows(c->rows, &lo, &hi)) {
-        f->run->ignored++;
-        return true;
-    }
-    s->choice[s->n_choices].lo = lo;
-    s->choice[s->n_choices].hi = hi;
-    s->choice[s->n_choices++].kernel = out->kernel;
-    return true;
+    *out = (qn_run_choice){ .step = (int)c->step, .role = "", .op = "", .rows = "", .kernel = "", .reason = "", .rejected = "" };
+    return keep(f, &out->role, qn_str_of(s->role), e) && keep(f, &out->op, qn_str_of(s->op), e)
+        && keep(f, &out->rows, c->rows, e) && keep(f, &out->kernel, c->kernel, e) && keep(f, &out->reason, c->reason, e)
+        && keep(f, &out->rejected, c->rejected, e);
 }
 
 /* ---- launches */
 
-static qn_series *series_at(qn_fill *f, size_t number, int kind, int choice, qn_err *e)
+/* choice: -1 where none fits. */
+static qn_series *series_at(qn_fill *f, i64 number, int kind, int choice, qn_err *e)
 {
-    step *s = &f->steps.p[number];
-    u32 *slot = &s->series[kind][choice];
+    while (f->slots.n <= (size_t)number)
+        if (!QN_RUN_PUSH(&f->slots, e)) return NULL;
+    u32 *slot = &f->slots.p[number].series[kind][choice + 1];
     if (*slot) return &f->run->series.p[*slot - 1];
-    const char *kernel = choice < s->n_choices ? s->choice[choice].kernel : "";
+    const qn_plan_step *s = qn_plan_names_get(&f->names, number);
+    const char *kernel = choice < 0 ? "" : s->choice[choice].kernel;
     qn_series *made = qn_run_series(f->run, phase_of_kind[kind], kernel, s->op, s->role, s->type, s->layer, e);
     if (made) *slot = (u32)(made - f->run->series.p) + 1;
     return made;
-}
-
-static int choice_for(const step *s, i64 rows)
-{
-    for (int i = 0; i < s->n_choices; i++)
-        if (rows >= s->choice[i].lo && rows <= s->choice[i].hi) return i;
-    return CHOICES_MOST;
 }
 
 /* Steps of the first prefill pass and of decode passes 1, 2, 4, 16, 64, ... are kept one by one, for drawings. */
@@ -194,9 +150,9 @@ static bool add_step(qn_fill *f, const qn_event *ev, qn_err *e)
 {
     const qn_ev_step *st = &ev->step;
     const int kind = kind_of(st->phase);
-    step *s = (size_t)st->step < f->steps.n ? &f->steps.p[st->step] : step_at(f, st->step, e);
-    if (!s) return e->code == QN_OK;
-    qn_series *x = series_at(f, (size_t)st->step, kind, choice_for(s, st->rows), e);
+    if (is_no_step(f, st->step)) return true;
+    const int choice = qn_plan_choice_for(qn_plan_names_get(&f->names, st->step), st->rows);
+    qn_series *x = series_at(f, st->step, kind, choice, e);
     if (!x || !qn_series_add(x, (u64)st->ns, e)) return false;
     x->bytes += (double)st->bytes;
     x->flops += (double)st->flops;
@@ -398,8 +354,8 @@ bool qn_fill_add(qn_fill *f, const qn_event *ev, qn_err *e)
         f->run->phase_tokens[PHASE_tokenize] += (u64)ev->tokenize.tokens;
         return add_span_of(f, PHASE_tokenize, "tokenize", ev->t, ev->tokenize.ns, e);
     case QN_EV_trace: return add_trace(f, &ev->trace, e);
-    case QN_EV_plan: return add_plan(f, &ev->plan, e);
-    case QN_EV_choice: return add_choice(f, &ev->choice, e);
+    case QN_EV_plan: return add_plan(f, ev, e);
+    case QN_EV_choice: return add_choice(f, ev, e);
     case QN_EV_load: return add_load(f, ev, e);
     case QN_EV_memory: return add_memory(f, &ev->memory, e);
     case QN_EV_request: return add_request(f, &ev->request, e);
@@ -415,10 +371,10 @@ bool qn_fill_add(qn_fill *f, const qn_event *ev, qn_err *e)
 
 /* ---- the end */
 
-static u64 count_passes(const u64 *hist, int lo, int hi)
+static u64 count_passes(const u64 *hist, i64 lo, i64 hi)
 {
     u64 n = 0;
-    for (int i = lo; i <= hi && i <= ROWS_MOST; i++) n += hist[i];
+    for (i64 i = lo; i <= hi && i <= ROWS_MOST; i++) n += hist[i];
     return n;
 }
 
@@ -427,16 +383,15 @@ static bool expect(qn_fill *f, qn_err *e)
 {
     if (strcmp(f->run->level, "step") != 0) return true;
     for (size_t i = 0; i < f->run->series.n; i++) f->run->series.p[i].expected = 0;
-    for (size_t i = 0; i < f->steps.n; i++) {
-        const step *s = &f->steps.p[i];
+    for (size_t i = 0; i < f->names.steps.n; i++) {
+        const qn_plan_step *s = &f->names.steps.p[i];
         for (int c = 0; c < N_KINDS * s->n_choices; c++) {
             const int kind = c / s->n_choices, choice = c % s->n_choices;
             const u64 n = count_passes(s->logits ? f->logits_hist[kind] : f->rows_hist[kind], s->choice[choice].lo,
                                        s->choice[choice].hi);
-            qn_series *x = n ? series_at(f, i, kind, choice, e) : NULL;
+            qn_series *x = n ? series_at(f, (i64)i, kind, choice, e) : NULL;
             if (n && !x) return false;
             if (x) x->expected += n;
-            s = &f->steps.p[i];
         }
     }
     return true;
@@ -492,7 +447,8 @@ qn_fill *qn_fill_open(qn_run *r, qn_err *e)
 void qn_fill_close(qn_fill *f)
 {
     if (!f) return;
-    qn_free(f->steps.p);
+    qn_plan_names_close(&f->names);
+    qn_free(f->slots.p);
     qn_table_close(&f->requests);
     qn_free(f);
 }

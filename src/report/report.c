@@ -6,6 +6,8 @@
 
 #include "report/sections.h"
 
+#define MUCH ((size_t)1 << 20)
+
 const char *const qn_format_names[N_FORMATS] = {
 #define FORMAT(name, doc) #name,
 #include "report/formats.def"
@@ -144,6 +146,14 @@ bool qn_format_json(const qn_run *const *runs, size_t n, const qn_report_options
 bool qn_format_csv(const qn_run *const *runs, size_t n, const qn_report_options *o, qn_buf *out, qn_err *e)
 {
     return write_sections(runs, n, o, out, e);
+}
+
+bool qn_report_flush(const qn_report_options *o, qn_buf *out, qn_err *e)
+{
+    if (!o->write || out->failed || out->n < MUCH) return true;
+    const bool ok = o->write(o->user, out->p, out->n, e);
+    out->n = 0;
+    return ok;
 }
 
 bool qn_report_write(const qn_run *const *runs, size_t n, const qn_report_options *o, qn_buf *out, qn_err *e)

@@ -27,6 +27,9 @@ typedef struct qn_report_options {
     const char *kernel_filter;  /* NULL: none */
     bool include_kernel_totals;
     int batch;                  /* of --format doppler: decode passes in one table; 0: 1 */
+    /* Takes text away while the report is made, so that a long one need not lie in memory whole; NULL: all of it stays in out. */
+    bool (*write)(void *user, const void *p, size_t n, qn_err *e);
+    void *user;
 } qn_report_options;
 
 #define QN_REPORT_DEFAULT ((qn_report_options){ .phase = -1 })
@@ -35,6 +38,8 @@ typedef bool (*qn_format_fn)(const qn_run *const *runs, size_t n, const qn_repor
 
 /* Appends the report on runs[n] to out. */
 bool qn_report_write(const qn_run *const *runs, size_t n, const qn_report_options *o, qn_buf *out, qn_err *e);
+/* For formats: hands out over when it has become long. */
+bool qn_report_flush(const qn_report_options *o, qn_buf *out, qn_err *e);
 
 #define FORMAT(name, doc) \
     bool qn_format_##name(const qn_run *const *runs, size_t n, const qn_report_options *o, qn_buf *out, qn_err *e);

@@ -10,7 +10,8 @@
 
 #define BODY offsetof(qn_event, trace) /* all members of the union begin there */
 #define KEY(name) ",\"" #name "\":"
-#define F(type, name, doc) { TYPE_##type, #name, doc, KEY(name), sizeof KEY(name) - 1, BODY + offsetof(current, name) },
+#define PAD "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0" /* QN_KEY_ROOM with the last one */
+#define F(type, name, doc) { TYPE_##type, #name, doc, KEY(name) PAD, sizeof KEY(name) - 1, BODY + offsetof(current, name) },
 #define EVENT(kind, doc, rows) \
     case QN_EV_##kind: { \
         typedef qn_ev_##kind current; \

@@ -37,14 +37,21 @@ typedef struct qn_event {
 
 /* event.c: the table behind events.def, for the writer, the reader and the page of documentation. */
 typedef enum qn_ev_type { QN_EV_INT, QN_EV_NUM, QN_EV_STR, QN_EV_LIST, QN_EV_JSON } qn_ev_type;
+#define QN_KEY_ROOM 16
 typedef struct qn_ev_field {
     qn_ev_type type;
     const char *name, *doc;
-    const char *key;        /* `,"name":` as it stands in a line, n_key bytes */
+    const char *key;        /* `,"name":` as it stands in a line, n_key bytes; QN_KEY_ROOM bytes can be read */
     size_t n_key;
     size_t offset;          /* from the start of qn_event */
 } qn_ev_field;
-typedef struct qn_ev_info { const char *name; size_t n_name; const char *doc; const qn_ev_field *fields; int n_fields; } qn_ev_info;
+typedef struct qn_ev_info {
+    const char *name;
+    size_t n_name;
+    const char *doc;
+    const qn_ev_field *fields;
+    int n_fields;
+} qn_ev_info;
 const qn_ev_info *qn_ev_info_of(qn_ev_kind kind);
 
 /* line.c: one event as one line of JSON with its newline. Whole numbers are always written; other fields only where they say

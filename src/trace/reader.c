@@ -1,5 +1,5 @@
 /* reader.c - lines into events, two ways. A line as our writer writes it (no spaces, no key that is not known, nor one twice) is
- * walked once beside the table of its kind: no document is built, 1 GB/s and more on steps. Any other JSON with the same meaning, and
+ * walked once beside the table of its kind: no document is built, 1 GB/s and more on steps. Any other JSON of the same sense, and
  * every line that is wrong in some way, goes through the parser: it is 10 times slower and says what is wrong.
  * A number that makes no sense (a duration below zero, of 1e300, no number at all) makes its line a bad one: it is counted and
  * its place is kept, and no sum ever sees it. */

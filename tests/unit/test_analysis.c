@@ -9,6 +9,7 @@
 
 #include <math.h>
 
+#include "report/plan_names.h"
 #include "report/report.h"
 
 #define SAMPLE "tests/data/trace/sample.jsonl"
@@ -162,19 +163,36 @@ static void adds_up(void **state)
 
 static void parts(void **state)
 {
-    i64 lo, hi;
     (void)state;
     assert_string_equal(qn_role_part("blk.3.ffn_down"), "ffn_down");
     assert_string_equal(qn_role_part("blk.3."), "blk.3.");
     assert_string_equal(qn_role_part("blk.x.ffn"), "blk.x.ffn");
     assert_string_equal(qn_role_part("output"), "output");
     assert_string_equal(qn_role_part(""), "");
-    qn_rows_parse((qn_str){ "2-8", 3 }, &lo, &hi);
-    assert_true(lo == 2 && hi == 8);
-    qn_rows_parse((qn_str){ "9+", 2 }, &lo, &hi);
-    assert_true(lo == 9 && hi == INT64_MAX);
-    qn_rows_parse((qn_str){ "1", 1 }, &lo, &hi);
-    assert_true(lo == 1 && hi == 1);
+}
+
+/* Which kernel a number of rows has; ranges that cannot be are passed over. */
+static void names(void **state)
+{
+    static const char *const rows[] = { "1", "0", "2-8", "8-2", "", "-", "x", "9+", "12" };
+    qn_plan_names n = { 0 };
+    qn_err e = { 0 };
+    (void)state;
+    for (size_t i = 0; i < QN_COUNT(rows); i++) {
+        const qn_str s = { rows[i], strlen(rows[i]) };
+        assert_true(qn_plan_names_add(&n, &(qn_event){ .kind = QN_EV_choice, .choice = { .step = 2, .rows = s, .kernel = s } }, &e));
+    }
+    const qn_plan_step *step = qn_plan_names_get(&n, 2);
+    assert_int_equal(step->n_choices, 4);
+    assert_string_equal(qn_plan_kernel(step, 1), "1");
+    assert_string_equal(qn_plan_kernel(step, 8), "2-8");
+    assert_string_equal(qn_plan_kernel(step, INT64_MAX), "9+");
+    assert_string_equal(qn_plan_kernel(step, 0), "");
+    assert_int_equal(qn_plan_names_get(&n, 1)->layer, -1);
+    assert_string_equal(qn_plan_names_get(&n, -5)->op, "");
+    assert_true(qn_plan_names_add(&n, &(qn_event){ .kind = QN_EV_plan, .plan = { .step = INT64_MAX } }, &e));
+    assert_int_equal(n.steps.n, 3);
+    qn_plan_names_close(&n);
 }
 
 /* ---- growth, disturbances ------------------------------------------------------------------------------------------ */
@@ -349,7 +367,7 @@ static void no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(empty),   cmocka_unit_test(huge),    cmocka_unit_test(adds_up), cmocka_unit_test(parts),
+        cmocka_unit_test(empty),   cmocka_unit_test(huge),    cmocka_unit_test(adds_up), cmocka_unit_test(parts), cmocka_unit_test(names),
         cmocka_unit_test(lines),   cmocka_unit_test(fits),    cmocka_unit_test(narrow),  cmocka_unit_test(colour),
         cmocka_unit_test(strange_names), cmocka_unit_test(no_memory),
     };
