@@ -9,6 +9,7 @@
 typedef void (*qn_kernel_fn)(const void *args, qn_lane lane);
 
 #define DT_any N_DTYPES
+#define QN_NARROW_SLACK 0x1.0p+14 /* four eps of a float, 2^-21, becomes 2^-7: two operands rounded by 2^-9, in sum and divisor */
 
 typedef struct qn_kernel {
     const char *name;       /* "linear_q4_k_avx2_gen" */
@@ -18,6 +19,7 @@ typedef struct qn_kernel {
     const char *variant;
     qn_kernel_fn fn;
     const char *(*needs)(const qn_args *a); /* what it misses in these sizes, in few words; or NULL. No function: takes all */
+    double slack;           /* 1; QN_NARROW_SLACK: it rounds float operands to bf16, so the check allows it that much more */
 } qn_kernel;
 
 extern const qn_kernel qn_kernels[];

@@ -9,22 +9,29 @@
 #define LIMITED(op, type, isa, variant) \
     KERNEL(op, type, isa, variant) \
     const char *qn_##op##_##type##_##isa##_##variant##_needs(const qn_args *a);
+#define NARROWED(op, type, isa, variant) LIMITED(op, type, isa, variant)
 #include "kernel/kernels.def"
 #undef REF
 #undef KERNEL
 #undef LIMITED
+#undef NARROWED
 
 const qn_kernel qn_kernels[] = {
-#define REF(op) { #op "_ref", OP_##op, DT_any, ISA_ref, "ref", qn_##op##_ref, NULL },
-#define ROW(op, type, isa, variant, needs) \
-    { #op "_" #type "_" #isa "_" #variant, OP_##op, DT_##type, ISA_##isa, #variant, qn_##op##_##type##_##isa##_##variant, needs },
-#define KERNEL(op, type, isa, variant) ROW(op, type, isa, variant, NULL)
-#define LIMITED(op, type, isa, variant) ROW(op, type, isa, variant, qn_##op##_##type##_##isa##_##variant##_needs)
+#define REF(op) { #op "_ref", OP_##op, DT_any, ISA_ref, "ref", qn_##op##_ref, NULL, 1 },
+#define ROW(op, type, isa, variant, needs, slack) \
+    { #op "_" #type "_" #isa "_" #variant, OP_##op, DT_##type, ISA_##isa, #variant, \
+      qn_##op##_##type##_##isa##_##variant, needs, slack },
+#define KERNEL(op, type, isa, variant) ROW(op, type, isa, variant, NULL, 1)
+#define LIMITED(op, type, isa, variant) \
+    ROW(op, type, isa, variant, qn_##op##_##type##_##isa##_##variant##_needs, 1)
+#define NARROWED(op, type, isa, variant) \
+    ROW(op, type, isa, variant, qn_##op##_##type##_##isa##_##variant##_needs, QN_NARROW_SLACK)
 #include "kernel/kernels.def"
 #undef REF
 #undef ROW
 #undef KERNEL
 #undef LIMITED
+#undef NARROWED
 };
 const int qn_n_kernels = (int)QN_COUNT(qn_kernels);
 

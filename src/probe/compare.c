@@ -81,11 +81,11 @@ static bool within(trial *t, const qn_operand *o, const double *want, const doub
     for (size_t i = 0; i < n; i++) {
         if (!same_kind(y[i], want[i])) return wrong(t, "%s[%zu] is %g, not %g", o->name, i, (double)y[i], want[i]);
         if (!isfinite(want[i]) || !isfinite(y[i])) continue;
-        const double err = fabs((double)y[i] - want[i]);
-        if (err > bound[i])
+        const double err = fabs((double)y[i] - want[i]), most = bound[i] * (t->kernel ? t->kernel->slack : 1);
+        if (err > most)
             return wrong(t, "%s[%zu] is %.9g, not %.9g (off by %.3g, bound %.3g)", o->name, i, (double)y[i], want[i], err,
-                         bound[i]);
-        if (bound[i] > 0) keep_worst(&t->r->worst, err / bound[i]);
+                         most);
+        if (most > 0) keep_worst(&t->r->worst, err / most);
         if (t->c->mood != MOOD_plain) continue;
         keep_worst(&t->r->max_abs, err);
         if (fabs(want[i]) > top / 1000) keep_worst(&t->r->max_rel, err / fabs(want[i]));

@@ -5,6 +5,6 @@
 #include "kernel/generic/attend.h"
 #include "kernel/generic/make.h"
 
-MAKE(attend, f32, attend(args, lane, DT_f32))
-MAKE(attend, f16, attend(args, lane, DT_f16))
-MAKE(attend, q8_0, attend(args, lane, DT_q8_0))
+MAKE(attend, f32, group g; attend(&g, args, lane, DT_f32))
+MAKE(attend, f16, group g; attend(&g, args, lane, DT_f16))
+MAKE(attend, q8_0, group g; attend(&g, args, lane, DT_q8_0))

@@ -11,13 +11,13 @@
 #define QN_GENERIC_ATTEND_H
 
 #include <math.h>
-#include <stdatomic.h>
 
+#define QUERIES 48
+#include "kernel/generic/attend_share.h"
 #include "kernel/generic/attend_tile.h"
 #include "kernel/generic/vexp.h"
 
-#define QUERIES 48
-static_assert(QUERIES % TILE_ROWS == 0 && QN_CHUNK % BLOCK == 0, "whole tiles, whole blocks");
+static_assert(QUERIES % TILE_ROWS == 0, "whole tiles");
 
 typedef struct query {
     float *y;
@@ -26,14 +26,7 @@ typedef struct query {
     float all_top, all_sum; /* of the chunks before */
 } query;
 
-/* Queries of a group, before anything is fetched for them: n of them from the j-th of a run of rows of one sequence, where the
- * heads of a row that share a KV head follow each other. */
-typedef struct place {
-    int row, rows;         /* the run */
-    int kv, j, n;
-} place;
-
-typedef struct group {
+struct group {
     const qn_attend *a;
     place at;
     const i32 *pages;      /* block table of the sequence */
@@ -44,48 +37,18 @@ typedef struct group {
     _Alignas(64) float acc[QUERIES * QN_KV_HEAD_MOST];  /* [n, d] weighted values of the chunk */
     _Alignas(64) float all[QUERIES * QN_KV_HEAD_MOST];  /* [n, d] of the chunks before it */
     _Alignas(64) float s[TILE_ROWS * BLOCK];            /* scores, then weights, of a tile */
-} group;
-
-/* ---- groups of a pass */
-
-static bool next_place(const qn_attend *a, place *p)
-{
-    const int per_kv = a->n_head / a->n_kv;
-    p->j += p->n;
-    if (p->j == p->rows * per_kv) {
-        p->j = 0;
-        p->kv++;
-    }
-    if (p->kv == a->n_kv || p->rows == 0) {
-        p->row += p->rows;
-        p->rows = p->kv = 0;
-        if (p->row == a->n) return false;
-        while (p->row + p->rows < a->n && a->at->first[p->row + p->rows] == a->at->first[p->row]) p->rows++;
-    }
-    p->n = qn_mini(QUERIES, p->rows * per_kv - p->j);
-    return true;
-}
-
-static int first_seen(const qn_attend *a, int row) { return a->window ? qn_maxi(0, a->at->pos[row] - a->window + 1) : 0; }
-
-/* chunks that the group looks at: *from is the first */
-static int count_chunks(const qn_attend *a, const place *p, int *from)
-{
-    const int per_kv = a->n_head / a->n_kv;
-    *from = first_seen(a, p->row + p->j / per_kv) / QN_CHUNK;
-    return a->at->pos[p->row + (p->j + p->n - 1) / per_kv] / QN_CHUNK - *from + 1;
-}
+};
 
 static void open_group(group *g, const qn_attend *a, const place *p)
 {
-    const int per_kv = a->n_head / a->n_kv, d = a->d_head;
+    const int d = a->d_head;
     g->a = a;
     g->at = *p;
     g->pages = a->at->pages + a->at->first[p->row];
     g->d = (d + LANES - 1) / LANES * LANES;
     for (int i = 0; i < p->n; i++) {
-        const int row = p->row + (p->j + i) / per_kv, head = p->kv * per_kv + (p->j + i) % per_kv;
-        const size_t from = ((size_t)row * (size_t)a->n_head + (size_t)head) * (size_t)d;
+        const int row = row_of(a, p, i);
+        const size_t from = head_of(a, p, i) * (size_t)d;
         float *x = g->x + i / TILE_ROWS * TILE_ROWS * d + i % TILE_ROWS;
         for (int k = 0; k < d; k++) x[k * TILE_ROWS] = a->q[from + (size_t)k] * a->scale;
         g->q[i] = (query){ .y = a->y + from, .first = first_seen(a, row), .last = a->at->pos[row] };
@@ -132,8 +95,8 @@ static void scale_row(float *x, int d, float by)
     for (int i = 0; i < d; i += LANES) store(x + i, load(x + i) * splat(by));
 }
 
-/* The sums of a chunk behind those of the chunks before. A chunk in which nothing has weight changes nothing. */
-static void join_chunk(group *g, int i)
+/* A chunk in which nothing has weight changes nothing. */
+static void join_query(group *g, int i)
 {
     query *q = &g->q[i];
     float *all = g->all + i * g->d;
@@ -150,6 +113,11 @@ static void join_chunk(group *g, int i)
     for (int k = 0; k < g->d; k += LANES) store(all + k, vfma(load(acc + k), splat(here), load(all + k) * splat(before)));
     q->all_sum = q->all_sum * before + q->sum * here;
     q->all_top = now;
+}
+
+static void join_chunk(group *g)
+{
+    for (int i = 0; i < g->at.n; i++) join_query(g, i);
 }
 
 static void finish_group(group *g)
@@ -242,80 +210,27 @@ INLINE void take_chunk(group *g, const qn_dtype type, int chunk)
     for (int block = qn_maxi(g->first / BLOCK, chunk * per); block <= last; block++) take_block(g, type, block);
 }
 
-/* ---- the shares of the lanes */
-
-static float *part_of(const group *g, int i, int chunk)
-{
-    const qn_attend *a = g->a;
-    const int per_kv = a->n_head / a->n_kv, row = g->at.row + (g->at.j + i) / per_kv;
-    const size_t at = (size_t)row * (size_t)a->n_head + (size_t)(g->at.kv * per_kv + (g->at.j + i) % per_kv);
-    return a->parts.sums + (at * (size_t)a->parts.n_chunks + (size_t)chunk) * (size_t)(a->d_head + 2);
-}
+/* ---- parts */
 
 static void leave_part(const group *g, int chunk)
 {
     const size_t d = (size_t)g->a->d_head;
     for (int i = 0; i < g->at.n; i++) {
-        float *part = part_of(g, i, chunk);
+        float *part = part_of(g->a, &g->at, i, chunk);
         memcpy(part, g->acc + i * g->d, d * sizeof *part);
         part[d] = g->q[i].top;
         part[d + 1] = g->q[i].sum;
     }
 }
 
-static void join_parts(group *g, int from, int n)
+static void fetch_part(group *g, int chunk)
 {
     const size_t d = (size_t)g->a->d_head;
     for (int i = 0; i < g->at.n; i++) {
-        for (int chunk = from; chunk < from + n; chunk++) {
-            const float *part = part_of(g, i, chunk);
-            memcpy(g->acc + i * g->d, part, d * sizeof *part);
-            g->q[i].top = part[d];
-            g->q[i].sum = part[d + 1];
-            join_chunk(g, i);
-        }
-    }
-    finish_group(g);
-}
-
-/* Chunks begin..end-1 of the group's n. The lane that ends the last of all joins them. */
-INLINE void take_share(group *g, const qn_dtype type, int index, int begin, int end, int first, int n)
-{
-    for (int chunk = first + begin; chunk < first + end; chunk++) {
-        take_chunk(g, type, chunk);
-        leave_part(g, chunk);
-    }
-    atomic_int *ended = (atomic_int *)(void *)(g->a->parts.ended + index);
-    if (atomic_fetch_add_explicit(ended, end - begin, memory_order_acq_rel) + end - begin < n) return;
-    atomic_store_explicit(ended, 0, memory_order_relaxed);
-    join_parts(g, first, n);
-}
-
-INLINE void take_whole(group *g, const qn_dtype type, int first, int n)
-{
-    for (int chunk = first; chunk < first + n; chunk++) {
-        take_chunk(g, type, chunk);
-        for (int i = 0; i < g->at.n; i++) join_chunk(g, i);
-    }
-    finish_group(g);
-}
-
-INLINE void attend(const qn_attend *a, qn_lane lane, const qn_dtype type)
-{
-    const bool split = a->n <= a->parts.n_split;
-    int units = 0, first;
-    for (place p = { 0 }; next_place(a, &p);) units += split ? count_chunks(a, &p, &first) : 1;
-    const int begin = lane_begin(units, lane), end = lane_end(units, lane);
-    int at = 0, index = 0;
-    group g;
-    for (place p = { 0 }; at < end && next_place(a, &p); index++) {
-        const int chunks = count_chunks(a, &p, &first), n = split ? chunks : 1;
-        const int from = qn_maxi(begin - at, 0), to = qn_mini(end - at, n);
-        at += n;
-        if (from >= to) continue;
-        open_group(&g, a, &p);
-        if (n > 1) take_share(&g, type, index, from, to, first, n);
-        else take_whole(&g, type, first, chunks);
+        const float *part = part_of(g->a, &g->at, i, chunk);
+        memcpy(g->acc + i * g->d, part, d * sizeof *part);
+        g->q[i].top = part[d];
+        g->q[i].sum = part[d + 1];
     }
 }
 

@@ -8,11 +8,8 @@
 
 #include "base/half.h"
 #include "format/dtype.h"
-#include "kernel/generic/vec.h"
-#include "kernel/kvpage.h"
+#include "kernel/generic/attend_share.h"
 
-#define BLOCK 64                       /* tokens that go through the softmax at once: four pages */
-#define BLOCK_PAGES (BLOCK / QN_PAGE)
 #if LANES == 16
 #define TILE_ROWS 12                   /* 24 sums, 2 of K and a query's value: 27 of 32 registers */
 #else
@@ -51,8 +48,8 @@ INLINE vf load_k(const qn_dtype type, const u8 *k, int i, int token)
     const u8 *at = k + (size_t)(i * QN_PAGE + token) * (type == DT_f32 ? 4 : 2);
     if (type == DT_f32) return load((const float *)(const void *)at);
     if (type == DT_f16) return load_halves(at);
-    const u8 *group = k + (size_t)(i / 32) * QN_Q8_GROUP;
-    return load_halves(group + 2 * token) * load_bytes(group + 2 * QN_PAGE + i % 32 * QN_PAGE + token);
+    const u8 *values = k + (size_t)(i / 32) * QN_Q8_GROUP;
+    return load_halves(values + 2 * token) * load_bytes(values + 2 * QN_PAGE + i % 32 * QN_PAGE + token);
 }
 
 /* Values i.. of the V of a token */
