@@ -128,6 +128,8 @@ static void fill_head(qn_tracing *t, const qn_cli *c, const qn_engine_args *a, q
         .command = { t->command.p, t->command.failed ? 0 : t->command.n }, .started = text(t->started),
         .level = text(levels[a->trace_level]), .seed = (i64)a->seed, .host = text(t->host), .os = text(t->machine.kernel),
         .cpu = text(t->machine.cpu), .cores = t->machine.topo.cores, .clock = text("CLOCK_MONOTONIC"),
+        .clock_source = text(t->machine.clock_source), .governor = text(t->machine.governor),
+        .load = t->machine.load > 0 ? t->machine.load : 0,
         .settings = { t->settings.p, t->settings.failed ? 0 : t->settings.n },
     };
 }

@@ -105,11 +105,15 @@ static void put_plan(qn_engine *en)
         qn_step_info info; /* knows the kernels of every device */
         char shape[QN_SHAPE_TEXT];
         const qn_shape sizes = qn_shape_of(s->op, &s->args, 1, 0);
+        qn_args one = s->args;
+        one.n = 1;
+        const qn_cost cost = qn_ops[s->op].cost(&one, 0), next = qn_ops[s->op].cost(&one, 1);
         qn_event ev = event(en, QN_EV_plan, en->rec->mark_ns);
         qn_engine_get_step(en, i, 1, 0, &info);
         qn_shape_print(&sizes, false, shape);
         ev.plan = (qn_ev_plan){ .step = i, .layer = s->layer, .op = text(qn_ops[s->op].name), .role = text(s->role),
-                                .type = text(qn_step_type(s)), .shape = text(shape), .logits = s->logits };
+                                .type = text(qn_step_type(s)), .shape = text(shape), .logits = s->logits, .bytes = (i64)cost.bytes,
+                                .flops = (i64)cost.flops, .pos_bytes = (i64)(next.bytes - cost.bytes) };
         qn_tracer_put(en->rec->tracer, &ev);
         for (int b = 0; b < N_BUCKETS; b++) {
             ev.kind = QN_EV_choice;

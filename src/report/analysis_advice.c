@@ -35,7 +35,8 @@ static void advise(adviser *v, double cost_ns, const char *try_this, const char 
 static const char *cure(const adviser *v, const qn_row *r)
 {
     if (!v->ours) return "compare this kernel's variants at this shape";
-    if (strstr(r->op, "attend")) return "--kv q8_0 halves what attention reads; a shorter context (-c) bounds it";
+    if (strstr(r->op, "attend") && r->bound == BOUND_memory)
+        return "--kv q8_0 halves what attention reads; a shorter context (-c) bounds it";
     if (r->bound == BOUND_memory && qn_op_is_matmul(r->op))
         return "fewer bytes: a smaller type (quern quantize); or `quern doctor` to see what keeps memory slow here";
     if (qn_op_is_matmul(r->op)) return "`quern plan` says why this kernel was chosen; `quern probe` times the others";
@@ -116,9 +117,11 @@ static void look_at_waiting(adviser *v)
         const qn_phase_sum *p = &v->a->phases[i];
         const double share = p->ns ? (double)p->wait_ns / (double)p->ns : 0;
         if (share < 0.05 || (i != PHASE_decode && i != PHASE_prefill)) continue;
-        if (threads > 1) snprintf(text, sizeof text, "-t %lld; other programs on these cores make every barrier longer",
-                                  (long long)(threads - 1));
-        else snprintf(text, sizeof text, "look for other programs on this core");
+        if (threads > 1 && share * (double)threads > 1) /* all their work on one thread less would take less time */
+            snprintf(text, sizeof text, "-t %lld: the work of %lld threads waits longer than one of them works",
+                     (long long)(threads - 1), (long long)threads);
+        else snprintf(text, sizeof text, "look for other programs on %s: who is late makes all others wait",
+                      threads > 1 ? "these cores" : "this core");
         advise(v, (double)p->wait_ns, text, "%.0f %% of %s is waiting at barriers (%lld threads).", 100 * share,
                qn_phase_names[i], (long long)threads);
     }
@@ -169,14 +172,19 @@ static void look_at_growth(adviser *v)
 {
     if (!v->a->growth.n || v->a->growth.p[0].kind != GROWTH_grows) return;
     const qn_growth *all = &v->a->growth.p[0], *g = all;
-    for (size_t i = 1; i < v->a->growth.n && g == all; i++) /* the steepest kernel is the one to name */
-        if (v->a->growth.p[i].kind == GROWTH_grows) g = &v->a->growth.p[i];
-    const double tokens = (double)v->a->phases[PHASE_decode].tokens, far = all->x_hi > 2048 ? 2 * all->x_hi : 4096;
+    double slope = 0; /* of the kernels that grow: a machine that slows down on its own makes the whole grow too */
+    for (size_t i = 1; i < v->a->growth.n; i++) {
+        if (v->a->growth.p[i].kind != GROWTH_grows) continue;
+        if (g == all) g = &v->a->growth.p[i]; /* the steepest is the one to name */
+        slope += v->a->growth.p[i].slope_ns;
+    }
+    if (g == all) slope = all->slope_ns;
+    const double passes = (double)v->a->phases[PHASE_decode].passes, far = all->x_hi > 2048 ? 2 * all->x_hi : 4096;
     const char *cures = v->ours ? "--kv q8_0, or a shorter context (-c)"
                                 : "an attention kernel that splits the positions over more of the device";
-    advise(v, (all->last_ns - all->first_ns) / 2 * tokens, cures,
+    advise(v, slope * (all->x_hi - all->x_lo) / 2 * passes, cures,
            "%s %s: at position %.0f a token would take %.1f ms instead of %.1f at position %.0f.", g->name, g->verdict,
-           far, (all->at_zero_ns + far * all->slope_ns) / 1e6, all->first_ns / 1e6, all->x_lo);
+           far, (all->first_ns + (far - all->x_lo) * slope) / 1e6, all->first_ns / 1e6, all->x_lo);
 }
 
 /* ---- parts of the model, of the run -------------------------------------------------------------------------------- */

@@ -1,8 +1,7 @@
 /* analysis_growth.c - how the time of a token depends on its position, and which tokens took longer than that
  * explains. Growth is a straight line by least squares, from sums that the readers kept, so it costs nothing however
- * long a run was. Disturbances are what lies far above a line that disturbed tokens had no say in: fitted, trimmed by
- * the median absolute deviation, fitted again. */
-#include <float.h>
+ * long a run was. Disturbances are what lies far above a line that disturbed tokens had no say in: begun with medians,
+ * trimmed by the median absolute deviation, fitted again. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,11 +44,16 @@ bool qn_fit_line(const qn_fit *f, qn_trend *out)
 
 /* ---- growth -------------------------------------------------------------------------------------------------------- */
 
-static void positions(const qn_run *r, double *lo, double *hi)
+/* Of the decode passes that were not disturbed. */
+static void positions(const qn_analysis *a, double *lo, double *hi)
 {
     bool any = false;
-    for (size_t i = 0; i < r->passes.n; i++) {
-        const qn_run_pass *p = &r->passes.p[i];
+    for (size_t i = 0, skip = 0; i < a->run->passes.n; i++) {
+        const qn_run_pass *p = &a->run->passes.p[i];
+        if (skip < a->disturbed.n && a->disturbed.p[skip].pass == i) {
+            skip++;
+            continue;
+        }
         if (p->phase != PHASE_decode) continue;
         const double x = (double)p->pos;
         if (!any || x < *lo) *lo = x;
@@ -61,14 +65,16 @@ static void positions(const qn_run *r, double *lo, double *hi)
 static const char *time_text(double ns, char out[32])
 {
     const double size = fabs(ns);
-    if (size >= 1e4) snprintf(out, 32, "%.2f ms", ns / 1e6);
+    if (size >= 1e5) snprintf(out, 32, "%.2f ms", ns / 1e6);
     else if (size >= 10) snprintf(out, 32, "%.2f us", ns / 1e3);
     else snprintf(out, 32, "%.2f ns", ns);
     return out;
 }
 
-/* Words for a slope: it must be three times its own error, and change the time by a twentieth over the positions seen. */
-static void judge(qn_growth *g)
+/* Words for a slope: it must be three times its own error, and change the time by a twentieth over the positions seen. And it must
+ * explain half of what the times differ by, or else matter to the whole token (of: at its middle): what wanders with the
+ * machine wanders slowly, so that a kernel of a microsecond often has a slope that is no chance and means nothing. */
+static void judge(qn_growth *g, double of)
 {
     const double change = g->slope_ns * (g->x_hi - g->x_lo), mid = (g->first_ns + g->last_ns) / 2;
     char text[32];
@@ -76,7 +82,8 @@ static void judge(qn_growth *g)
         snprintf(g->verdict, sizeof g->verdict, "too few positions");
         return;
     }
-    if (fabs(g->slope_ns) <= 3 * g->error_ns || fabs(change) < 0.05 * fabs(mid)) {
+    const bool matters = g->r2 >= 0.5 || fabs(change) >= 0.005 * fabs(of);
+    if (fabs(g->slope_ns) <= 3 * g->error_ns || fabs(change) < 0.05 * fabs(mid) || !matters) {
         g->kind = GROWTH_flat;
         snprintf(g->verdict, sizeof g->verdict, "flat");
     } else if (g->slope_ns > 0) {
@@ -97,10 +104,10 @@ static bool add_growth(qn_analysis *a, const char *name, const qn_fit *f, qn_err
     if (!g) return false;
     *g = (qn_growth){ .name = name, .n = f->n, .x_lo = line.x_lo, .x_hi = line.x_hi, .r2 = line.r2, .at_zero_ns = line.a,
                       .slope_ns = line.b, .error_ns = line.b_error };
-    positions(a->run, &g->x_lo, &g->x_hi);
+    positions(a, &g->x_lo, &g->x_hi);
     g->first_ns = g->at_zero_ns + g->slope_ns * g->x_lo;
     g->last_ns = g->at_zero_ns + g->slope_ns * g->x_hi;
-    judge(g);
+    judge(g, (a->growth.p[0].first_ns + a->growth.p[0].last_ns) / 2); /* the first is the whole token */
     return true;
 }
 
@@ -201,19 +208,42 @@ static bool steps_apart(const qn_run *r)
     return steps < 0.95 * all || all == 0;
 }
 
+/* The middle of those on one side of x; false: there are none. */
+static bool middle_of(points *p, double at, bool right, double *x, double *y)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < p->n; i++)
+        if ((p->x[i] > at) == right) p->room[n++] = p->x[i];
+    *x = qn_median_of(p->room, n);
+    n = 0;
+    for (size_t i = 0; i < p->n; i++)
+        if ((p->x[i] > at) == right) p->room[n++] = p->y[i];
+    *y = qn_median_of(p->room, n);
+    return n > 0;
+}
+
+/* A line to begin with: through the medians of the nearer and the farther half. One pass far off to the side (a warm-up at
+ * position 0 before many at 2,048) would pull a line by least squares onto itself and never be seen as out of it. */
+static void fit_halves(points *p)
+{
+    double x[2], y[2];
+    memcpy(p->room, p->x, p->n * sizeof *p->room);
+    const double at = qn_median_of(p->room, p->n);
+    const bool both = middle_of(p, at, false, &x[0], &y[0]) && middle_of(p, at, true, &x[1], &y[1]);
+    p->b = both ? (y[1] - y[0]) / (x[1] - x[0]) : 0;
+    p->a = 0; /* the median of what is left comes to it */
+}
+
 static void fit_trimmed(points *p)
 {
-    double limit = DBL_MAX;
+    double limit = 0;
     for (int round = 0; round < ROUNDS; round++) {
         qn_fit f = { 0 };
         qn_trend line;
-        for (size_t i = 0; i < p->n; i++) {
-            const double x = p->x[i], y = p->y[i];
-            if (fabs(p->left[i]) > limit) continue;
-            qn_fit_add(&f, x, y);
-        }
-        if (qn_fit_line(&f, &line)) p->a = line.a, p->b = line.b;
-        else p->a = f.n ? f.sy / (double)f.n : 0, p->b = 0;
+        for (size_t i = 0; round && i < p->n; i++)
+            if (fabs(p->left[i]) <= limit) qn_fit_add(&f, p->x[i], p->y[i]);
+        if (round == 0) fit_halves(p);
+        else if (qn_fit_line(&f, &line)) p->a = line.a, p->b = line.b;
         for (size_t i = 0; i < p->n; i++) p->room[i] = p->y[i] - p->a - p->b * p->x[i];
         memcpy(p->left, p->room, p->n * sizeof *p->left);
         const double middle = qn_median_of(p->room, p->n);

@@ -247,7 +247,6 @@ static bool write_run(qn_export *x, qn_err *e)
         begin_args(x, "pass", p->number);
         put_int(x, "rows", p->rows);
         put_int(x, "pos", p->pos);
-        put_int(x, "disturbed", p->disturbed);
         if (!end(x, "}}", e) || (each && !lay_out(x, p->phase, seen[p->phase]++, false, &at, e))) return false;
     }
     for (size_t i = 0; i < r->spans.n; i++)

@@ -173,20 +173,38 @@ static bool put_groupings(qn_buf *b, const qn_run *r, const qn_analysis_options 
     return true;
 }
 
-static void put_tokens(qn_buf *b, const qn_run *r)
+/* A token is disturbed if a pass that ended while it was waited for was. */
+static bool is_disturbed(const qn_analysis *a, const qn_run_token *t)
 {
+    size_t lo = 0, hi = a->disturbed.n;
+    while (lo < hi) { /* the first that ends behind the token before */
+        const size_t mid = (lo + hi) / 2;
+        const qn_run_pass *p = &a->run->passes.p[a->disturbed.p[mid].pass];
+        if (p->t + (i64)p->ns > t->t - (i64)t->ns) hi = mid;
+        else lo = mid + 1;
+    }
+    if (lo == a->disturbed.n || t->index == 0) return false;
+    const qn_run_pass *p = &a->run->passes.p[a->disturbed.p[lo].pass];
+    return p->t + (i64)p->ns <= t->t;
+}
+
+static void put_tokens(qn_buf *b, const qn_analysis *a)
+{
+    const qn_run *r = a->run;
+    size_t k = 0;
     const size_t every = r->tokens.n / MOST_TOKENS + 1;
     qn_put_key(b, "tokens");
     qn_buf_putc(b, '[');
     for (size_t i = 0; i < r->tokens.n; i++) {
         const qn_run_token *t = &r->tokens.p[i];
-        if (i % every && !t->disturbed) continue;
+        const bool disturbed = is_disturbed(a, t);
+        if (i % every && !disturbed) continue;
         qn_buf_puts(b, b->p && b->n && b->p[b->n - 1] == ']' ? ",[" : "[");
         qn_put_number(b, (double)t->t);
         qn_put_number(b, (double)t->ns);
         qn_put_number(b, (double)t->index);
         qn_put_number(b, (double)t->pos);
-        qn_put_number(b, t->disturbed);
+        qn_put_number(b, disturbed);
         qn_buf_putc(b, ']');
     }
     qn_buf_putc(b, ']');
@@ -195,7 +213,9 @@ static void put_tokens(qn_buf *b, const qn_run *r)
     qn_buf_putc(b, '[');
     for (size_t i = 0; i < r->passes.n; i++) {
         const qn_run_pass *p = &r->passes.p[i];
-        if (i % every_pass && !p->disturbed) continue;
+        const bool disturbed = k < a->disturbed.n && a->disturbed.p[k].pass == i;
+        k += disturbed;
+        if (i % every_pass && !disturbed) continue;
         qn_buf_puts(b, b->p && b->n && b->p[b->n - 1] == ']' ? ",[" : "[");
         qn_put_number(b, (double)p->t);
         qn_put_number(b, (double)p->ns);
@@ -203,7 +223,7 @@ static void put_tokens(qn_buf *b, const qn_run *r)
         qn_put_string(b, qn_phase_names[p->phase]);
         qn_put_number(b, p->rows);
         qn_put_number(b, (double)p->pos);
-        qn_put_number(b, p->disturbed);
+        qn_put_number(b, disturbed);
         qn_buf_putc(b, ']');
     }
     qn_buf_putc(b, ']');
@@ -372,7 +392,7 @@ static bool put_run(qn_buf *b, const qn_run *r, size_t i, size_t n, const qn_ana
         put_phases(b, &a);
         put_series(b, r);
         ok = put_groupings(b, r, o, e);
-        put_tokens(b, r);
+        put_tokens(b, &a);
         put_spans(b, r);
         put_growth(b, &a);
         put_memory(b, r);

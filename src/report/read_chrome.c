@@ -12,7 +12,6 @@
 
 #include "base/json.h"
 #include "report/cover.h"
-#include "report/disturb.h"
 #include "report/json_items.h"
 
 #define SPANS_MOST ((size_t)16 << 20) /* 384 MB */
@@ -311,7 +310,6 @@ static bool finish(chrome *c, const qn_items *it, qn_err *e)
     if (c->spans.n) qsort(c->spans.p, c->spans.n, sizeof *c->spans.p, by_track);
     if (!share_out(c, e) || !sum_phases(c, e)) return false;
     if (r->passes.n) qsort(r->passes.p, r->passes.n, sizeof *r->passes.p, by_begin);
-    qn_run_mark_disturbed(r);
     bool ok = !it->cut || qn_run_note(r, e, "1 cut record at byte %" PRIu64, it->cut_at);
     if (ok && r->bad) ok = qn_run_note(r, e, "%" PRIu64 " damaged records, the first at byte %" PRIu64, r->bad, it->bad_at);
     if (ok && c->unfinished) ok = qn_run_note(r, e, "%" PRIu64 " spans begin and never end; they are left out", c->unfinished);

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "report/disturb.h"
 #include "report/import.h"
 
 typedef struct console {
@@ -419,7 +418,7 @@ static bool finish(console *g, qn_err *e)
     if (!r->ended && !qn_run_note(r, e, "no closing line: the log was cut")) return false;
     if (r->series.n && !qn_run_note(r, e, "a table has the sums of one submission: what is counted are tables, not launches"))
         return false;
-    return qn_run_mark_disturbed_by_kernel(r, e) && add_request(g, e);
+    return add_request(g, e);
 }
 
 bool qn_import_doppler(qn_import *im, qn_err *e)

@@ -8,7 +8,6 @@
 #include <time.h>
 
 #include "base/json.h"
-#include "report/disturb.h"
 #include "report/import.h"
 #include "report/metallic.h"
 
@@ -247,7 +246,6 @@ static bool finish(gathering *g, qn_err *e)
                                r->bad == 1 ? "" : "s", g->bad_at, g->bad_why)) return false;
     if (g->spans && !qn_run_note(r, e, "%" PRIu64 " host spans lie inside each other and are in no sum; see --format metallic",
                                  g->spans)) return false;
-    qn_run_mark_disturbed(r);
     return true;
 }
 

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "report/cover.h"
-#include "report/disturb.h"
 #include "report/plan_names.h"
 #include "report/run.h"
 #include "trace/reader.h"
@@ -322,6 +321,8 @@ static bool add_end(qn_fill *f, const qn_ev_end *d, qn_err *e)
 {
     f->run->ended = true;
     f->run->lost = (u64)d->lost;
+    f->run->events = (u64)d->events;
+    f->run->writer_ns = (u64)d->writer_ns;
     if (d->ns > f->last) f->last = d->ns;
     return keep(f, &f->run->status, d->status, e);
 }
@@ -430,9 +431,7 @@ bool qn_fill_finish(qn_fill *f, const qn_reader_state *state, qn_err *e)
     for (int i = 0; i < N_PHASES; i++) sum += r->phase_ns[i];
     r->wall_ns = (u64)f->last > sum ? (u64)f->last : sum;
     r->phase_ns[PHASE_other] += r->wall_ns - sum;
-    if (!expect(f, e) || !say_what_was_wrong(r, f, state, e)) return false;
-    qn_run_mark_disturbed(r);
-    return true;
+    return expect(f, e) && say_what_was_wrong(r, f, state, e);
 }
 
 qn_fill *qn_fill_open(qn_run *r, qn_err *e)

@@ -35,9 +35,8 @@ typedef struct qn_run_pass {
     qn_phase phase;
     int rows, seqs;
     i64 pos;
-    bool disturbed;
 } qn_run_pass;
-typedef struct qn_run_token { i64 t; u64 ns; i64 request, index, id, pos; bool disturbed; } qn_run_token;
+typedef struct qn_run_token { i64 t; u64 ns; i64 request, index, id, pos; } qn_run_token;
 typedef struct qn_run_load { const char *phase; u64 ns, bytes; } qn_run_load;
 typedef struct qn_run_memory { const char *when, *parts; u64 weights, kv, kv_used, scratch, resident, peak; } qn_run_memory;
 typedef struct qn_run_test { const char *name; i64 rep; u64 tokens, ns; } qn_run_test;
@@ -66,6 +65,7 @@ typedef struct qn_run {
     u64 wall_ns;            /* of the whole trace */
     u64 phase_ns[N_PHASES]; /* exclusive: they add up to wall_ns, `other` is the rest */
     u64 phase_tokens[N_PHASES];
+    u64 events, writer_ns;  /* of the trace, and what writing it took of a processor; 0: not known */
     u64 lost, unknown, bad, ignored; /* events: lost by the writer, of unknown kinds, damaged lines, senseless values */
     bool ended;             /* there was an end record */
     QN_RUN_LIST(qn_series) series;
@@ -93,7 +93,7 @@ void qn_run_close(qn_run *r);
 bool qn_runs_open_bytes(const char *path, const void *p, size_t n, qn_run ***runs, size_t *n_runs, qn_err *e);
 
 /* read_quern.c: a run filled event by event, for a view that follows one. finish may be called again and again: it brings
- * expected launches, phases, marks and notes up to date. */
+ * expected launches, phases and notes up to date. */
 typedef struct qn_fill qn_fill;
 struct qn_event;
 struct qn_reader_state;

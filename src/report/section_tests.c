@@ -37,6 +37,7 @@ void qn_section_tests(const qn_analysis *a, const qn_report_options *o, qn_doc *
         for (size_t k = i; k < r->tests.n && n < MOST; k++)
             if (r->tests.p[k].rep >= 0 && r->tests.p[k].ns && !strcmp(r->tests.p[k].name, r->tests.p[i].name))
                 rates[n++] = (double)r->tests.p[k].tokens * 1e9 / (double)r->tests.p[k].ns;
+        if (!n) continue; /* warm-ups alone */
         qn_stats_of(rates, n, &s);
         qn_doc_text(d, r->tests.p[i].name);
         qn_doc_value(d, (double)n);

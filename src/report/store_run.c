@@ -6,7 +6,6 @@
 #include <zstd.h>
 
 #include "base/buf.h"
-#include "report/disturb.h"
 #include "report/store_parts.h"
 
 enum { PASSES_MOST = 1024 };    /* samples kept of each series: an interval of the median is within 6 % of the ranks then */
@@ -335,7 +334,7 @@ qn_run *qn_store_get(qn_store *s, i64 id, qn_err *e)
         ok = get_rows(s, r, id, parts[i].sql, parts[i].take, &n, e);
         if (ok && i == 0 && n == 0) ok = qn_fail(e, QN_EUSAGE, "@%lld: the store has no run of that number", (long long)id);
     }
-    if (ok) return qn_run_mark_disturbed(r), r;
+    if (ok) return r;
     qn_run_close(r);
     return NULL;
 }

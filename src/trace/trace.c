@@ -268,6 +268,14 @@ static u64 count_lost(qn_trace *t)
     return n;
 }
 
+/* Of the calling thread. */
+static u64 processor_ns(void)
+{
+    struct timespec t;
+    if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t)) return 0;
+    return (u64)t.tv_sec * 1000000000u + (u64)t.tv_nsec;
+}
+
 static void put_end(qn_trace *t)
 {
     qn_sink *s = &t->sink;
@@ -276,7 +284,7 @@ static void put_end(qn_trace *t)
     const i64 now = qn_trace_time(t, t->end_ns);
     const qn_event ev = { .kind = QN_EV_end, .t = now,
                           .end = { .status = { t->status, strlen(t->status) }, .events = (i64)s->lines + 1,
-                                   .lost = (i64)count_lost(t), .ns = now } };
+                                   .lost = (i64)count_lost(t), .writer_ns = (i64)processor_ns(), .ns = now } };
     qn_ev_line(&s->text, &ev);
     qn_sink_flush(s);
     s->lines += s->error == 0; /* not among those that may be lost: it was not measured */

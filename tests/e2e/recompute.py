@@ -130,9 +130,13 @@ def disturbed(t):
     """Far above a line that was fitted without what is far above it."""
     decode = [p for p in t.passes if p["phase"] == "decode"]
     points = [(p["pos"], p["ns"]) for p in decode]
-    inner = points
-    for _ in range(6):
-        a, b = line(inner)[:2]
+    at = statistics.median(x for x, _ in points)
+    near, far = [p for p in points if p[0] <= at], [p for p in points if p[0] > at]
+    middle = [[statistics.median(q[k] for q in half) for k in (0, 1)] for half in (near, far)]
+    a, b = 0, (middle[1][1] - middle[0][1]) / (middle[1][0] - middle[0][0])
+    for i in range(6):
+        if i:
+            a, b = line(inner)[:2]
         left = [y - a - b * x for x, y in points]
         middle = statistics.median(left)
         left = [r - middle for r in left]
@@ -152,7 +156,8 @@ def growth(t):
     table = {}
     for name, by_pass in sums.items():
         a, b, error, r2 = line([(p["pos"], by_pass[p["pass"]]) for i, p in enumerate(decode) if i not in out_of])
-        low, high = min(p["pos"] for p in decode), max(p["pos"] for p in decode)
+        calm = [p["pos"] for i, p in enumerate(decode) if i not in out_of]
+        low, high = min(calm), max(calm)
         table[name] = {"slope_ns": b, "error_ns": error, "r2": r2, "first_ns": a + b * low, "last_ns": a + b * high}
     return table
 

@@ -228,6 +228,23 @@ static void lines(void **state)
     qn_run_close(r);
 }
 
+/* One pass far off to the side, as a warm-up at position 0 is: it has no say in the line, and is out of it. */
+static void far_off(void **state)
+{
+    qn_analysis a;
+    (void)state;
+    qn_run *r = new_run("quern");
+    add_pass(r, PHASE_decode, 33000000, 1, 0);
+    for (int i = 0; i < 64; i++) add_pass(r, PHASE_decode, 9000000 + 2000 * (u64)i + (u64)(i * 7919 % 13) * 1000, 1, 2048 + i);
+    open_analysis(&a, r, &(qn_analysis_options){ .by = BY_kernel });
+    assert_int_equal(a.disturbed.n, 1);
+    assert_int_equal(a.disturbed.p[0].ordinal, 1);
+    assert_near(a.growth.p[0].slope_ns, 2000, 100);
+    assert_near(a.growth.p[0].x_lo, 2048, 0);
+    qn_analysis_close(&a);
+    qn_run_close(r);
+}
+
 static void fits(void **state)
 {
     qn_fit f = { 0 };
@@ -368,7 +385,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(empty),   cmocka_unit_test(huge),    cmocka_unit_test(adds_up), cmocka_unit_test(parts), cmocka_unit_test(names),
-        cmocka_unit_test(lines),   cmocka_unit_test(fits),    cmocka_unit_test(narrow),  cmocka_unit_test(colour),
+        cmocka_unit_test(lines),   cmocka_unit_test(far_off), cmocka_unit_test(fits),    cmocka_unit_test(narrow),  cmocka_unit_test(colour),
         cmocka_unit_test(strange_names), cmocka_unit_test(no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

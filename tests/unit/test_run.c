@@ -2,7 +2,6 @@
 #include "unit/files.h"
 
 #include "report/cover.h"
-#include "report/disturb.h"
 #include "report/run.h"
 #include "trace/reader.h"
 
@@ -181,25 +180,6 @@ static void test_cover(void **state)
     free(c);
 }
 
-static void test_disturbed(void **state)
-{
-    (void)state;
-    qn_err e = { 0 };
-    qn_run *r = qn_run_new("quern", "x", &e);
-    assert_non_null(r);
-    for (int i = 0; i < 100; i++) {
-        qn_run_pass *p = QN_RUN_PUSH(&r->passes, &e);
-        *p = (qn_run_pass){ .phase = PHASE_decode, .rows = 1, .ns = (u64)(1000 + 10 * i + i % 7) };
-    }
-    r->passes.p[40].ns *= 2;
-    r->passes.p[99].ns *= 2;
-    r->passes.p[70].phase = PHASE_prefill;
-    r->passes.p[70].ns = 100000;
-    qn_run_mark_disturbed(r);
-    for (size_t i = 0; i < 100; i++) assert_int_equal(r->passes.p[i].disturbed, i == 40 || i == 99);
-    qn_run_close(r);
-}
-
 static bool stop(void *user, double share)
 {
     *(double *)user = share;
@@ -243,7 +223,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sample), cmocka_unit_test(test_small), cmocka_unit_test(test_notes), cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_cover), cmocka_unit_test(test_disturbed), cmocka_unit_test(test_progress),
+        cmocka_unit_test(test_cover), cmocka_unit_test(test_progress),
         cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, make_test_dir, remove_test_dir);
