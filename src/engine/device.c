@@ -42,7 +42,8 @@ bool qn_device_reserve(qn_engine *en, qn_err *e)
     const qn_cuda_need need = {
         .scratch = en->scratch, .scratch_bytes = en->scratch_bytes, .logits = (const u8 *)en->b.logits,
         .rows = (const u8 *)en->b.tokens, .tables = (const u8 *)en->tables[0], .tokens = en->b.tokens, .pos = en->b.pos,
-        .first = en->firsts, .narrow = en->b.narrow, .n_vocab = en->m->n_vocab, .n_ctx = en->n_ctx,
+        .first = en->firsts, .narrow = en->b.narrow, .n_vocab = en->m->n_vocab, .n_ctx = en->n_ctx, .n_rows = en->n_batch,
+        .n_logits = en->n_logits,
         .weights = weight_bytes(en->m), .kv_bytes = { en->kv[0].bytes, en->kv[1].bytes },
     };
     if (!qn_cuda_reserve(en->cuda, &need, kv, e)) return false;

@@ -35,7 +35,8 @@ static void set_sizes(qn_engine *en, const qn_options *o)
 {
     en->n_ctx = o->n_ctx ? o->n_ctx : qn_mini(en->m->n_ctx_train, 8192);
     en->n_seq = o->n_seq ? o->n_seq : 1;
-    en->n_batch = qn_mini(o->n_batch ? o->n_batch : 512, en->n_ctx);
+    const i64 most = (i64)en->n_ctx * en->n_seq; /* all there can be to compute */
+    en->n_batch = (int)qn_minz((size_t)(o->n_batch ? o->n_batch : 512), (size_t)most);
     en->n_batch = qn_maxi(en->n_batch, en->n_seq); /* a token of every session fits into one pass */
     en->n_table = (en->n_ctx + QN_PAGE - 1) / QN_PAGE;
     const int rows = (int)qn_minz(LOGITS_BYTES / ((size_t)en->m->n_vocab * sizeof(float)), (size_t)en->n_batch);

@@ -36,13 +36,41 @@ typedef struct qn_cstore { uint64_t k, v, cache, stride; qn_crows at; int n, n_k
 typedef struct qn_cattend {
     uint64_t y, q, cache, stride;
     qn_crows at;
-    int n, n_head, n_kv, d_head, type, window;
+    int n, n_head, n_kv, d_head, type, window, half; /* half: y as f16, from the start of its buffer */
     float scale;
 } qn_cattend;
 typedef struct qn_cadd { uint64_t x, y; uint32_t n; } qn_cadd;              /* values */
 typedef struct qn_cglu { uint64_t gate, up; uint32_t n; int gelu; } qn_cglu; /* values */
 typedef struct qn_cpick { uint64_t y, x, rows; int n, d; } qn_cpick;
 typedef struct qn_cangles { uint64_t table, freq; int n_pos, n_pair; float mscale; } qn_cangles;
+
+/* Rotation of q and k, and k and v into the cache, in one launch. */
+typedef struct qn_crotate { qn_crope rope; qn_cstore store; } qn_crotate;
+
+/* ---- linears on Hopper's tensor cores (wgmma.cu): up to three matrices of one kind and width with the same input. A tile is two
+ * halves of 64 rows: of one matrix, or (gated) one half of each of two. */
+typedef struct qn_tmap { uint64_t words[16]; } __attribute__((aligned(64))) qn_tmap; /* as the driver makes it */
+enum { QN_GEMM_MATS = 3, QN_GEMM_HALF = 64, QN_GEMM_COLS = 64 };
+enum { QN_GEMM_store, QN_GEMM_add, QN_GEMM_silu, QN_GEMM_gelu }; /* y = p; y += p; y = act(p of m[0]) * p of m[1] */
+typedef struct qn_cmat { uint64_t y, bias; qn_wmat w; uint32_t end; } qn_cmat; /* end: of its tiles among all */
+typedef struct qn_cgemm {
+    qn_tmap x, map[QN_GEMM_MATS], fine[QN_GEMM_MATS]; /* f16 activations; the matrices' values; 16 bytes of their planes */
+    qn_cmat m[QN_GEMM_MATS];
+    int n, out, split;            /* rows of x; QN_GEMM_*; blocks of a cluster that share the columns */
+} qn_cgemm;
+
+/* Shared memory of a tile with bn rows of x: f16 stages of 64 columns; before they are decoded, stages of stored values (and high
+ * bits), and slots of scales for 256 columns. */
+#define QN_GEMM_STAGES(kind, bn) ((kind) == QN_W_f16 ? ((bn) == 128 ? 5 : 4) : (bn) == 128 ? 4 : 3)
+#define QN_GEMM_RAWS(kind, bn) ((kind) == QN_W_bf16 ? 3 : (bn) >= 128 ? 6 : 4)
+#define QN_GEMM_SLOTS(kind, bn) (QN_GEMM_RAWS(kind, bn) > 5 ? 3 : 2) /* a slot comes again when no stage in use needs it */
+#define QN_GEMM_VALUES(kind) ((kind) == QN_W_bf16 || (kind) == QN_W_f16 ? 128 : (kind) == QN_W_q8 ? 64 : 32) /* bytes of a row */
+#define QN_GEMM_HIGHS(kind) ((kind) == QN_W_q6 ? 16 : 0)
+#define QN_GEMM_SCALES(kind) ((kind) == QN_W_q8 || (kind) == QN_W_q4 ? 16 : (kind) == QN_W_q4m || (kind) == QN_W_q6 ? 32 : 0)
+#define QN_GEMM_RAW(kind) (2 * QN_GEMM_HALF * (QN_GEMM_VALUES(kind) + QN_GEMM_HIGHS(kind)))
+#define QN_GEMM_STAGE(bn) ((2 * QN_GEMM_HALF + (bn)) * QN_GEMM_COLS * 2)
+#define QN_GEMM_SMEM(kind, bn) (QN_GEMM_STAGES(kind, bn) * QN_GEMM_STAGE(bn) + 1024 + ((kind) == QN_W_f16 ? 0 : \
+    QN_GEMM_RAWS(kind, bn) * QN_GEMM_RAW(kind) + QN_GEMM_SLOTS(kind, bn) * 2 * QN_GEMM_HALF * QN_GEMM_SCALES(kind)))
 
 /* ---- the persistent kernel (persist.cu): one token is a list of instructions for each block, made by list.c.
  *

@@ -172,10 +172,12 @@ static bool merged(const qn_cuda *c, int bucket) { return c->persist && bucket =
 
 const char *qn_cuda_kernel(const qn_cuda *c, int step, int bucket)
 {
-    return merged(c, bucket) ? "persist_cuda" : c->steps[step].kernel[bucket];
+    const char *wide = qn_wide_name(c, step, bucket);
+    return merged(c, bucket) ? "persist_cuda" : wide ? wide : c->steps[step].kernel[bucket];
 }
 
 const char *qn_cuda_reason(const qn_cuda *c, int step, int bucket)
 {
-    return merged(c, bucket) ? "the whole token is one kernel" : c->steps[step].reason;
+    if (merged(c, bucket)) return "the whole token is one kernel";
+    return bucket != BUCKET_one && qn_wide_merged(c, step) ? "a launch before it does its work" : c->steps[step].reason;
 }

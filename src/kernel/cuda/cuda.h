@@ -30,7 +30,7 @@ typedef struct qn_cuda_need {
     const u8 *logits, *rows, *tables; /* inside it, in this order up to its end: results; filled for each pass; changed seldom */
     const i32 *tokens, *pos, *first; /* inside rows, [n] */
     const void *narrow;       /* inside scratch, [n, widest input] of 2 bytes: activations as f16 */
-    int n_vocab, n_ctx;
+    int n_vocab, n_ctx, n_rows, n_logits; /* rows of a pass at most, and of those that ask */
     u64 weights;              /* bytes on the device, at most */
     size_t kv_bytes[2];       /* by layer group */
 } qn_cuda_need;

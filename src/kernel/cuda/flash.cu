@@ -1,6 +1,8 @@
-/* flash.cu - attention of many neighbouring rows of one sequence, on the tensor cores. A block has 64 rows of one head, a warp 16 of
- * them; keys and values come page by page into shared memory, 64 tokens at a time, and scores never leave the registers: a running
- * maximum and sum make the softmax. For heads of 64 and 128 values in an f16 cache; ops.cu has the rest. */
+/* flash.cu - attention of many rows, on the tensor cores. A block has 64 rows of one head, a warp 16 of them; keys and values come
+ * page by page into shared memory, 64 tokens at a time, the next ones while these are used, and scores never leave the registers:
+ * a running maximum and sum make the softmax. Rows of several sequences are taken run by run: a run is rows of one sequence, one
+ * behind the other. For heads of 64 and 128 values in an f16 cache; fused.cu and ops.cu have the rest. */
+#include "kernel/cuda/grid.cuh"
 #include "kernel/cuda/weights.cuh"
 
 #define ROWS 64
@@ -43,25 +45,28 @@ template <int D> static __device__ __forceinline__ void load_q(const qn_cattend 
         }
 }
 
-/* Tokens p0.. of one KV head, keys and values; what lies behind the last is zero. */
+/* 16 bytes into shared memory, past the registers; zeros where there is nothing. */
+static __device__ __forceinline__ void copy16(__half *to, const void *from, bool there)
+{
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+                 :: "r"((uint32_t)__cvta_generic_to_shared(to)), "l"(from), "r"(there ? 16 : 0) : "memory");
+}
+
+/* Tokens p0.. of one KV head, keys and values behind them, on their way; what lies behind the last is zero. */
 template <int D>
-static __device__ __forceinline__ void bring(const qn_cattend &a, const int *pages, int kv, int p0, int last, __half *ks, __half *vs)
+static __device__ __forceinline__ void bring(const qn_cattend &a, const int *pages, int kv, int p0, int last, __half *to)
 {
     const size_t row_bytes = 2 * (size_t)a.n_kv * D;
 #pragma unroll
     for (int e = (int)threadIdx.x; e < TOKENS * D / 8; e += 128) {
         const int i = e / (D / 8), c = e % (D / 8) * 8, p = p0 + i;
-        uint4 k = make_uint4(0, 0, 0, 0), v = k;
         const int page = p <= last ? pages[p / QN_CPAGE] : -1; /* -1 too: no window sees it any more */
-        if (page >= 0) {
-            const uint8_t *row = at<const uint8_t>(a.cache) + (size_t)page * a.stride +
-                                 (size_t)(p % QN_CPAGE) * row_bytes + 2 * ((size_t)kv * D + c);
-            k = *reinterpret_cast<const uint4 *>(row);
-            v = *reinterpret_cast<const uint4 *>(row + QN_CPAGE * row_bytes);
-        }
-        *reinterpret_cast<uint4 *>(ks + i * (D + 8) + c) = k;
-        *reinterpret_cast<uint4 *>(vs + i * (D + 8) + c) = v;
+        const uint8_t *row = at<const uint8_t>(a.cache) + (size_t)max(page, 0) * a.stride +
+                             (size_t)(p % QN_CPAGE) * row_bytes + 2 * ((size_t)kv * D + c);
+        copy16(to + i * (D + 8) + c, row, page >= 0);
+        copy16(to + (TOKENS + i) * (D + 8) + c, row + QN_CPAGE * row_bytes, page >= 0);
     }
+    asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
 template <int D>
@@ -79,12 +84,12 @@ static __device__ __forceinline__ void score(float s[TOKENS / 8][4], const uint3
 }
 
 /* Hides what a row may not see; the new maximum, weights instead of scores; returns by how much the old sums shrink. */
-static __device__ __forceinline__ void weigh(float s[TOKENS / 8][4], const qn_cattend &a, int p0, int pos, int lane, float top[2],
-                                             float sum[2], float keep[2])
+static __device__ __forceinline__ void weigh(float s[TOKENS / 8][4], const qn_cattend &a, int p0, const int pos[2], int lane,
+                                             float top[2], float sum[2], float keep[2])
 {
 #pragma unroll
     for (int r = 0; r < 2; r++) {
-        const int at_ = pos + 8 * r, from = a.window ? at_ - a.window + 1 : 0;
+        const int at_ = pos[r], from = a.window ? at_ - a.window + 1 : 0;
         float most = top[r], total = 0;
 #pragma unroll
         for (int n = 0; n < TOKENS / 8; n++)
@@ -129,25 +134,63 @@ static __device__ __forceinline__ void gather(float o[D / 8][4], const float s[T
     }
 }
 
+/* Where the runs of rows b0.. begin, a bit each. */
+static __device__ __forceinline__ uint64_t runs_of(const qn_cattend &a, int b0)
+{
+    __shared__ uint32_t begins[2];
+    const int t = b0 + (int)threadIdx.x, *pos = at<const int>(a.at.pos), *first = at<const int>(a.at.first);
+    if (threadIdx.x < ROWS) {
+        const bool begin = threadIdx.x == 0 || t >= a.n || first[t] != first[t - 1] || pos[t] != pos[t - 1] + 1;
+        const uint32_t bits = __ballot_sync(~0u, begin);
+        if (threadIdx.x % 32 == 0) begins[threadIdx.x / 32] = bits;
+    }
+    __syncthreads();
+    return (uint64_t)begins[1] << 32 | begins[0];
+}
+
+template <int D> struct state { uint32_t q[D / 16][4]; float o[D / 8][4], top[2], sum[2]; };
+
+/* Rows from..to-1 of the block; others stay as they are. Shared memory: two places for keys and values. */
+template <int D>
+static __device__ __forceinline__ void run(state<D> &w, const qn_cattend &a, int b0, int from, int to, int kv, __half *places)
+{
+    const int PLACE = 2 * TOKENS * (D + 8);
+    const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32, row = 16 * warp + lane / 4;
+    const int begin = at<const int>(a.at.pos)[b0 + from], last = begin + to - 1 - from;
+    const int *pages = at<const int>(a.at.pages) + at<const int>(a.at.first)[b0 + from];
+    int pos[2]; /* of this lane's rows; -1: it sees nothing */
+    for (int r = 0; r < 2; r++) pos[r] = row + 8 * r >= from && row + 8 * r < to ? begin + row + 8 * r - from : -1;
+    const int seen = (a.window ? max(0, begin - a.window + 1) : 0) / TOKENS * TOKENS;
+    bring<D>(a, pages, kv, seen, last, places);
+    for (int p0 = seen, i = 0; p0 <= last; p0 += TOKENS, i ^= 1) {
+        const __half *ks = places + i * PLACE, *vs = ks + PLACE / 2;
+        float s[TOKENS / 8][4] = {}, keep[2];
+        asm volatile("cp.async.wait_group 0;" ::: "memory");
+        __syncthreads(); /* these are there, and nobody uses the other place any more */
+        if (p0 + TOKENS <= last) bring<D>(a, pages, kv, p0 + TOKENS, last, places + (i ^ 1) * PLACE);
+        score<D>(s, w.q, ks, lane);
+        weigh(s, a, p0, pos, lane, w.top, w.sum, keep);
+        gather<D>(w.o, s, vs, keep, lane);
+    }
+    __syncthreads();
+}
+
 template <int D> static __device__ __forceinline__ void flash(const qn_cattend &a)
 {
-    __shared__ __align__(16) __half ks[TOKENS * (D + 8)], vs[TOKENS * (D + 8)];
+    extern __shared__ __align__(16) __half places[];
     const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32, h = (int)blockIdx.y, kv = h / (a.n_head / a.n_kv);
     const int b0 = ((int)gridDim.x - 1 - (int)blockIdx.x) * ROWS, t0 = b0 + 16 * warp; /* the longest contexts first */
-    const int begin = at<const int>(a.at.pos)[0], last = begin + min(b0 + ROWS, a.n) - 1, pos = begin + t0 + lane / 4;
-    const int *pages = at<const int>(a.at.pages) + at<const int>(a.at.first)[0];
-    uint32_t q[D / 16][4];
-    float o[D / 8][4] = {}, top[2] = { -INFINITY, -INFINITY }, sum[2] = { 0, 0 };
-    load_q<D>(a, t0, h, lane, q);
-    const int seen = a.window ? max(0, begin + b0 - a.window + 1) : 0;
-    for (int p0 = seen / TOKENS * TOKENS; p0 <= last; p0 += TOKENS) {
-        float s[TOKENS / 8][4] = {}, keep[2];
-        __syncthreads();
-        bring<D>(a, pages, kv, max(p0, 0), last, ks, vs);
-        __syncthreads();
-        score<D>(s, q, ks, lane);
-        weigh(s, a, p0, pos, lane, top, sum, keep);
-        gather<D>(o, s, vs, keep, lane);
+    state<D> w = {};
+    w.top[0] = w.top[1] = -INFINITY;
+    let_next_start();
+    wait_for_last();
+    load_q<D>(a, t0, h, lane, w.q);
+    const uint64_t begins = runs_of(a, b0);
+    for (int from = 0, n = min(ROWS, a.n - b0); from < n;) {
+        const uint64_t rest = from < ROWS - 1 ? begins >> (from + 1) : 0;
+        const int to = min(n, rest ? from + __ffsll((long long)rest) : ROWS);
+        run<D>(w, a, b0, from, to, kv, places);
+        from = to;
     }
 #pragma unroll
     for (int n = 0; n < D / 8; n++)
@@ -155,8 +198,10 @@ template <int D> static __device__ __forceinline__ void flash(const qn_cattend &
         for (int r = 0; r < 2; r++) {
             const int t = t0 + lane / 4 + 8 * r;
             if (t >= a.n) continue;
-            float *y = at<float>(a.y) + ((size_t)t * a.n_head + h) * D + 8 * n + lane % 4 * 2;
-            *reinterpret_cast<float2 *>(y) = make_float2(__fdividef(o[n][2 * r], sum[r]), __fdividef(o[n][2 * r + 1], sum[r]));
+            const size_t to = ((size_t)t * a.n_head + h) * D + 8 * n + lane % 4 * 2;
+            const float x = __fdividef(w.o[n][2 * r], w.sum[r]), y = __fdividef(w.o[n][2 * r + 1], w.sum[r]);
+            if (a.half) *reinterpret_cast<uint32_t *>(at<__half>(a.y) + to) = pack2(x, y);
+            else *reinterpret_cast<float2 *>(at<float>(a.y) + to) = make_float2(x, y);
         }
 }
 

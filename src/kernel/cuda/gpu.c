@@ -134,6 +134,20 @@ bool qn_gpu_launch_together(qn_gpu *g, int fn, qn_grid grid, const void *args, q
               "starting the persistent kernel", e);
 }
 
+#define EARLY_SINCE 12030 /* the driver that captures early starts into graphs */
+
+bool qn_gpu_launch_early(qn_gpu *g, int fn, qn_grid grid, int cluster, const void *args, qn_err *e)
+{
+    void *params[] = { (void *)(uintptr_t)args };
+    qn_launch_attr attrs[2] = { 0 };
+    qn_launch how = { grid.x, grid.y, 1, grid.threads, 1, 1, grid.smem, g->stream, attrs, 0 };
+    if (g->major < 9) return qn_gpu_launch(g, fn, grid, args, e);
+    if (cluster > 1)
+        attrs[how.n_attrs++] = (qn_launch_attr){ .id = CU_LAUNCH_CLUSTER, .value.cluster = { (unsigned)cluster, 1, 1 } };
+    if (g->version >= EARLY_SINCE) attrs[how.n_attrs++] = (qn_launch_attr){ .id = CU_LAUNCH_EARLY, .value.flag = 1 };
+    return ok(g, g->d.launch_ex(&how, g->fn[fn], params, NULL), "starting a kernel", e);
+}
+
 bool qn_gpu_wait(qn_gpu *g, qn_err *e)
 {
     const int error = g->d.stream_wait(g->stream);

@@ -41,6 +41,9 @@ typedef struct qn_grid { unsigned x, y, threads, smem; } qn_grid;
 bool qn_gpu_launch(qn_gpu *g, int fn, qn_grid grid, const void *args, qn_err *e);
 /* The same with all blocks on the device at once. */
 bool qn_gpu_launch_together(qn_gpu *g, int fn, qn_grid grid, const void *args, qn_err *e);
+/* The same for kernels that know of clusters and wait for the one in front themselves (grid.cuh): `cluster` neighbours along x
+ * are one cluster, and blocks take their places before the kernel in front has ended. */
+bool qn_gpu_launch_early(qn_gpu *g, int fn, qn_grid grid, int cluster, const void *args, qn_err *e);
 bool qn_gpu_wait(qn_gpu *g, qn_err *e);
 /* The context belongs to the calling thread from now on. */
 bool qn_gpu_enter(qn_gpu *g, qn_err *e);

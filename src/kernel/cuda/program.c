@@ -14,6 +14,8 @@ static u64 buffer(const qn_cuda *c, const void *host)
     return c->scratch + (u64)((const u8 *)host - c->need.scratch);
 }
 
+u64 qn_program_buffer(const qn_cuda *c, const void *host) { return buffer(c, host); }
+
 static u64 floats(const qn_cuda *c, const void *host) { return host ? qn_placed_find(c, host)->w.at : 0; }
 
 static qn_crows rows_of(const qn_cuda *c, const qn_rows *at)
@@ -104,7 +106,8 @@ static const char *name_of(qn_cuda *c, const qn_step *s, const qn_cstep *t, int 
         snprintf(text, sizeof text, "linear_%s_cuda_%s", qn_wmat_name((int)t->args.linear.w.kind),
                  bucket == BUCKET_one ? "r1" : bucket == BUCKET_few || !has_gemm(&t->args.linear.w) ? "r8" : "mma");
     else
-        snprintf(text, sizeof text, "%s_cuda_plain", qn_ops[s->op].name);
+        snprintf(text, sizeof text, "%s_cuda_%s", qn_ops[s->op].name,
+                 s->op == OP_attend ? qn_attention_name(&t->args.attend, bucket) : "plain");
     return qn_arena_strndup(&c->arena, text, strlen(text), e);
 }
 
@@ -140,7 +143,7 @@ bool qn_program_make(qn_cuda *c, qn_err *e)
         for (int b = 0; b < N_BUCKETS; b++)
             if (!(t->kernel[b] = name_of(c, s, t, b, e))) return false;
     }
-    return size_gemms(c, e) && qn_gpu_wait(&c->gpu, e);
+    return size_gemms(c, e) && qn_attention_make(c, e) && qn_wide_make(c, e) && qn_gpu_wait(&c->gpu, e);
 }
 
 /* ---- launching */
@@ -185,18 +188,15 @@ static bool launch_linear(qn_cuda *c, qn_clinear *a, int n, qn_err *e)
     return qn_gpu_launch(&c->gpu, n == 1 ? FN_linear_r1 : FN_linear_r8, g, a, e);
 }
 
-static int flash_of(const qn_cuda *c, const qn_cattend *a)
-{
-    if (!c->neighbours || a->type != QN_KVT_f16) return -1;
-    return a->d_head == 64 ? FN_flash_64 : a->d_head == 128 ? FN_flash_128 : -1;
-}
-
-static bool launch(qn_cuda *c, const qn_step *s, const qn_cargs *placed, int n, qn_err *e)
+static bool launch(qn_cuda *c, int i, int n, qn_err *e)
 {
     qn_gpu *g = &c->gpu;
-    qn_cargs a = *placed;
+    const qn_step *s = &c->plan->steps[i];
+    qn_cargs a = c->steps[i].args;
     const unsigned rows = (unsigned)n;
-    a.attend.n = s->op == OP_attend ? n : a.attend.n;
+    bool done = false;
+    if (n > 1 && c->wide && !qn_wide_launch(c, i, n, &done, e)) return false;
+    if (done) return true;
     if (s->op != OP_linear) c->narrowed = 0; /* it may write what was made f16 */
     switch (s->op) {
     case OP_embed: return qn_gpu_launch(g, FN_embed, (qn_grid){ rows, 1, 256, 0 }, &a, e);
@@ -206,12 +206,7 @@ static bool launch(qn_cuda *c, const qn_step *s, const qn_cargs *placed, int n, 
     case OP_linear: return launch_linear(c, &a.linear, n, e);
     case OP_rope: return qn_gpu_launch(g, FN_rope, (qn_grid){ rows, 1, 256, 0 }, &a, e);
     case OP_store: return qn_gpu_launch(g, FN_store, (qn_grid){ rows, 1, 256, 0 }, &a, e);
-    case OP_attend: {
-        const int flash = flash_of(c, &a.attend);
-        if (flash >= 0) return qn_gpu_launch(g, flash, (qn_grid){ per((u64)n, 64), (unsigned)a.attend.n_head, 128, 0 }, &a, e);
-        const unsigned smem = 8 * ((unsigned)a.attend.d_head + 2) * 4;
-        return qn_gpu_launch(g, FN_attend, (qn_grid){ rows, (unsigned)a.attend.n_head, 256, smem }, &a, e);
-    }
+    case OP_attend: return qn_attention_launch(c, &a.attend, n, e);
     case OP_add:
         a.add.n = rows * (unsigned)s->args.add.d;
         return qn_gpu_launch(g, FN_add, (qn_grid){ per(a.add.n, 256), 1, 256, 0 }, &a, e);
@@ -225,9 +220,8 @@ static bool launch(qn_cuda *c, const qn_step *s, const qn_cargs *placed, int n, 
 static bool launch_all(qn_cuda *c, int n, int n_logits, qn_err *e)
 {
     for (int i = 0; i < c->plan->n; i++) {
-        const qn_step *s = &c->plan->steps[i];
-        const int rows = s->logits ? n_logits : n;
-        if (rows && !launch(c, s, &c->steps[i].args, rows, e)) return false;
+        const int rows = c->plan->steps[i].logits ? n_logits : n;
+        if (rows && !launch(c, i, rows, e)) return false;
     }
     return true;
 }
@@ -252,14 +246,15 @@ static bool run_timed(qn_cuda *c, int n, int n_logits, qn_err *e)
     for (int i = 0; i < c->plan->n; i++) {
         const qn_step *s = &c->plan->steps[i];
         const int rows = s->logits ? n_logits : n;
-        if (rows && !launch(c, s, &c->steps[i].args, rows, e)) return false;
+        if (rows && !launch(c, i, rows, e)) return false;
         if (!qn_driver_ok(d, d->event_record(c->events[i + 1], c->gpu.stream), "recording an event", e)) return false;
     }
     if (!qn_gpu_wait(&c->gpu, e)) return false;
     for (int i = 0; i < c->plan->n; i++) {
         float ms = 0;
         qn_step *s = &c->plan->steps[i];
-        if ((s->logits ? n_logits : n) == 0) continue;
+        const int rows = s->logits ? n_logits : n;
+        if (rows == 0 || (rows > 1 && qn_wide_merged(c, i))) continue; /* nothing of its own was launched */
         if (!qn_driver_ok(d, d->event_ms(&ms, c->events[i], c->events[i + 1]), "reading an event", e)) return false;
         s->ns += (u64)((double)ms * 1e6);
         s->calls++;
@@ -282,19 +277,11 @@ static bool capture(qn_cuda *c, int n, int n_logits, void **out, qn_err *e)
     return good;
 }
 
-/* Rows of one sequence, one behind the other: a prompt. */
-static bool are_neighbours(const qn_cuda *c, int n)
-{
-    for (int i = 1; i < n; i++)
-        if (c->need.first[i] != c->need.first[0] || c->need.pos[i] != c->need.pos[0] + i) return false;
-    return n >= 16;
-}
-
 bool qn_program_run(qn_cuda *c, int n, int n_logits, bool timed, qn_err *e)
 {
     const qn_driver *d = &c->gpu.d;
     const bool graph = !timed && n <= QN_GRAPHS && n_logits == n; /* it comes again with other rows */
-    c->neighbours = !graph && are_neighbours(c, n);
+    c->n_single = graph ? n : qn_attention_singles(c, n);
     c->narrowed = 0;
     if (timed) return run_timed(c, n, n_logits, e);
     if (!graph) return launch_all(c, n, n_logits, e);
@@ -309,6 +296,7 @@ void qn_program_close(qn_cuda *c)
         if (c->graphs[i]) d->exec_destroy(c->graphs[i]);
     for (int i = 0; c->events && i <= c->plan->n; i++)
         if (c->events[i]) d->event_destroy(c->events[i]);
+    qn_wide_close(c);
     qn_free(c->events);
     qn_free(c->steps);
     qn_free(c->placed);

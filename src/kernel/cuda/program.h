@@ -40,7 +40,8 @@ struct qn_cuda {
     void **events;          /* [plan->n + 1] for timed passes; NULL until the first */
     qn_arena arena;         /* names */
     u64 narrowed;           /* the buffer whose f16 twin is up to date in this pass; 0: none */
-    bool neighbours;        /* this pass: rows of one sequence, one behind the other */
+    int n_single;           /* this pass: so many rows are tokens of their own, those behind them runs of a sequence */
+    struct qn_wide *wide;   /* how passes of several rows run on Hopper; NULL: not there */
     int n_fresh;            /* rows of logits that are on the device only */
     struct qn_persist *persist; /* NULL: it cannot run here; why_not says why */
     const char *why_not;
@@ -57,7 +58,23 @@ void qn_persist_close(qn_cuda *c);
 bool qn_upload(qn_cuda *c, const qn_cuda_load *l, qn_err *e);
 const qn_placed *qn_placed_find(const qn_cuda *c, const void *host);
 
+/* wide.c: passes of several rows on Hopper's tensor cores. make: true without one where the device is another. launch: step i
+ * over n rows; *done false: it runs as everywhere else. merged: a launch in front does its work. name: NULL: as elsewhere. */
+bool qn_wide_make(qn_cuda *c, qn_err *e);
+bool qn_wide_launch(qn_cuda *c, int i, int n, bool *done, qn_err *e);
+const char *qn_wide_name(const qn_cuda *c, int i, int bucket);
+bool qn_wide_merged(const qn_cuda *c, int i);
+void qn_wide_close(qn_cuda *c);
+
+/* attention.c: rows over the pages of their sequences, in the way that suits each. */
+bool qn_attention_make(qn_cuda *c, qn_err *e);
+const char *qn_attention_name(const qn_cattend *a, int bucket);
+bool qn_attention_can_half(const qn_cattend *a);  /* y can be f16 */
+bool qn_attention_launch(qn_cuda *c, const qn_cattend *a, int n, qn_err *e);
+int qn_attention_singles(const qn_cuda *c, int n); /* how many rows of this pass come before the first run of a sequence */
+
 /* program.c */
+u64 qn_program_buffer(const qn_cuda *c, const void *host); /* a buffer's twin */
 bool qn_program_make(qn_cuda *c, qn_err *e);
 bool qn_program_run(qn_cuda *c, int n, int n_logits, bool timed, qn_err *e);
 void qn_program_close(qn_cuda *c);
