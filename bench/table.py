@@ -115,8 +115,8 @@ def line_cells(key, tests, a, floors, batch):
         cells.append(join(lambda t, r: f"{r['against'][i]['median_ts']:.1f}"))
         cells.append(join(lambda t, r: ratio_cell(r["against"][i], floor[t])))
         below += sum(bool(floor[t]) and r["against"][i]["ratio"] < floor[t] for t, r in pairs)
-    peak = max(r["peak_rss_bytes"] for _, r in pairs)
-    cells += [f"{some['first_token_ns'] / 1e9:.2f}", f"{peak / some['model_size']:.2f}"]
+    peak = max(r["peak_rss_bytes"] / (r["model_size"] + r["kv_bytes"] + r["scratch_bytes"]) for _, r in pairs)
+    cells += [f"{some['first_token_ns'] / 1e9:.2f}", f"{peak:.2f}"]
     if a.batch:
         cells.append(f"{batch[path]:.2f}" if batch.get(path) else "–")
     cells.append("yes" if any(r["disturbed"] for _, r in pairs) else "no")
@@ -128,7 +128,7 @@ def print_table(rows, a, floors, batch):
     head = ["file", "threads", "depth", "quern", "of ceiling"]
     for rival in first["against"]:
         head += [rival["name"], f"quern ÷ {rival['name']}"]
-    head += ["first token, s", "peak ÷ file"] + (["8 sequences ÷ 1"] if a.batch else []) + ["disturbed"]
+    head += ["first token, s", "peak ÷ (file + KV + scratch)"] + (["8 sequences ÷ 1"] if a.batch else []) + ["disturbed"]
     tests = sorted({(r["n_prompt"], r["n_gen"]) for r in rows}, key=lambda x: x[1] > 0)
     print(f"{datetime.date.today()}, {first['cpu_info']}, {platform.system()} {platform.release()}, {first['build_commit']}, "
           f"{first['isa']}; {a.r} samples of each, in turn; cells are "

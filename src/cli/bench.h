@@ -49,7 +49,7 @@ typedef struct qn_bench_result {
     double switches_s;           /* involuntary context switches per second */
     double load;                 /* load average before the run; -1: unknown */
     bool disturbed;
-    u64 peak_rss;
+    qn_memory memory;
     char time[32];               /* when it began, ISO 8601, UTC */
     int n_rivals;
     const qn_rival *rivals;

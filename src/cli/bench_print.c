@@ -154,7 +154,9 @@ static void put_more(fields *fs, const qn_bench_result *r)
     put_real(fs, "hi_ts", r->ts_stats.hi);
     put_count(fs, "load_ns", s->load_ns);
     put_count(fs, "first_token_ns", s->first_token_ns);
-    put_count(fs, "peak_rss_bytes", r->peak_rss);
+    put_count(fs, "peak_rss_bytes", r->memory.peak);
+    put_count(fs, "kv_bytes", r->memory.kv);
+    put_count(fs, "scratch_bytes", r->memory.scratch);
     put_flag(fs, "disturbed", r->disturbed);
     put_real(fs, "switches_s", r->switches_s);
     put_real(fs, "load_average", r->load);

@@ -248,13 +248,12 @@ bool qn_bench_measure(qn_bench_setup *s, qn_bench_result *r, qn_err *e)
     struct tm utc;
     double switched = 0;
     char text[160];
-    u64 resident;
     if (!make_room(r, e)) return false;
     if (gmtime_r(&now, &utc)) strftime(r->time, sizeof r->time, "%Y-%m-%dT%H:%M:%SZ", &utc);
     qn_session_rewind(s->session, 0);
     if (!read_prompt(s, r->test.n_depth, e) || !take_samples(s, r, &switched, e) || !sum_up_all(r, e)) return false;
     r->switches_s = switched * 1e9 / (r->ns_stats.mean * r->n);
-    qn_mem_process(&resident, &r->peak_rss);
+    qn_engine_get_memory(s->engine, &r->memory);
     find_bound(r);
     r->disturbed = qn_bench_disturbance(r, text) != NULL;
     return true;

@@ -27,7 +27,7 @@ THEIRS = """build_commit build_number cpu_info gpu_info backends model_filename 
 # what its script for comparing builds needs besides
 NEEDED = """n_cpu_moe tensor_buft_overrides embeddings cpu_mask cpu_strict poll load_mode no_kv_offload split_mode main_gpu
     tensor_split fit_target fit_min_ctx""".split()
-OURS = """median_ts lo_ts hi_ts load_ns first_token_ns peak_rss_bytes disturbed ceiling_read_huge_bytes_s ceiling_flop_s
+OURS = """median_ts lo_ts hi_ts load_ns first_token_ns peak_rss_bytes kv_bytes scratch_bytes disturbed ceiling_read_huge_bytes_s ceiling_flop_s
     share_of_ceiling isa against""".split()
 
 
@@ -60,7 +60,7 @@ def test_json_keys_and_figures():
         assert x["stddev_ts"] == pytest.approx(statistics.stdev(x["samples_ts"]), rel=1e-3, abs=1e-3)
         assert x["median_ts"] == pytest.approx(statistics.median(x["samples_ts"]), rel=1e-5)
         assert x["lo_ts"] <= x["median_ts"] <= x["hi_ts"]
-        assert 0 < x["load_ns"] < x["first_token_ns"] and x["peak_rss_bytes"] > 1 << 20
+        assert 0 < x["load_ns"] < x["first_token_ns"] and x["peak_rss_bytes"] > 1 << 20 and x["kv_bytes"] > 0 and x["scratch_bytes"] > 0
         assert x["ceiling_read_huge_bytes_s"] > 1e8 and x["ceiling_flop_s"] > 1e8 and x["against"] == []
     assert r["flops"] > 0 and r["bytes_read"] == 0 and g["flops"] == 0 and g["bytes_read"] > 0
     rate = r[{"f32": "ceiling_flop_s", "bf16": "ceiling_bf16_flop_s", "int8": "ceiling_int8_op_s"}[r["ceiling_arithmetic"]]]
