@@ -1,6 +1,7 @@
-/* sampler.c - never sorts the vocabulary: it takes the best 64, then 512, 4096, ... only while a rule still needs more, so a
- * token costs two passes over the logits and a small heap; where no rule leaves anything out it walks through the weights of
- * all. Both are kernels (ops best and softmax), chosen like those of a plan. A tie goes to the lower id, so results do not depend on how the selection was made. */
+/* sampler.c - never sorts the vocabulary: it takes the best 64, or the best k where there is a top-k, by a small heap; where a rule
+ * needs more of them the place of its cut is found by adding up (ranking.h), and where no rule leaves anything out it walks
+ * through the weights of all. What goes over the vocabulary are kernels (ops best and softmax), chosen like those of a plan. A
+ * tie goes to the lower id, so results do not depend on how the selection was made. */
 #include "engine/sampler.h"
 
 #include <math.h>
@@ -20,7 +21,10 @@ bool qn_sampler_open(qn_sampler *s, int n_vocab, qn_isa isa, const qn_tuned *tun
     s->set = s->counts ? qn_new_array((size_t)n_vocab, sizeof *s->set, e) : NULL;
     s->ids = s->set ? qn_new_array((size_t)n_vocab, sizeof *s->ids, e) : NULL;
     s->values = s->ids ? qn_new_array((size_t)n_vocab, sizeof *s->values, e) : NULL;
-    return s->values != NULL;
+    s->chance = s->values ? qn_new_array((size_t)n_vocab, sizeof *s->chance, e) : NULL;
+    s->weight = s->chance ? qn_new_array((size_t)n_vocab, sizeof *s->weight, e) : NULL;
+    s->key = s->weight ? qn_new_array((size_t)n_vocab, sizeof *s->key, e) : NULL;
+    return s->key && qn_ranking_open(&s->ranking, n_vocab, e);
 }
 
 void qn_sampler_close(qn_sampler *s)
@@ -30,6 +34,10 @@ void qn_sampler_close(qn_sampler *s)
     qn_free(s->set);
     qn_free(s->ids);
     qn_free(s->values);
+    qn_free(s->chance);
+    qn_free(s->weight);
+    qn_free(s->key);
+    qn_ranking_close(&s->ranking);
     *s = (qn_sampler){ 0 };
 }
 
@@ -171,26 +179,25 @@ static int cut_typical(qn_candidate *set, int n, float typical_p)
     return keep;
 }
 
+#define GUESS 64 /* as many as most rules leave over */
+
+/* What the rules leave over of the best, best first; 0: more than GUESS. */
 static int truncate(qn_sampler *s, const qn_sampling *p)
 {
-    if (p->typical_p < 1) {
-        int n = select_best(s, s->work, p->top_k ? p->top_k : s->n_vocab);
-        n = cut_typical(s->set, n, p->typical_p);
-        double sum = 0;
-        for (int i = 0; i < n; i++) sum += exp((double)(s->set[i].logit - s->set[0].logit));
-        set_probabilities(s->set, n, (double)s->set[0].logit + log(sum));
-        return cut_min_p(s->set, cut_top_p(s->set, n, p->top_p), p->min_p);
-    }
     /* with top-k, probabilities are those among the k; without, among all: either way the cut is found in the best few */
-    const double all = p->top_k ? 0 : weigh(s, s->values, s->work, 1);
-    for (int k = p->top_k ? p->top_k : 64;; k = k > s->n_vocab / 8 ? s->n_vocab : k * 8) {
-        const int n = select_best(s, s->work, k);
+    int n = select_best(s, s->work, p->top_k ? p->top_k : GUESS);
+    double all;
+    if (p->top_k) {
         double sum = 0;
+        if (p->typical_p < 1) n = cut_typical(s->set, n, p->typical_p);
         for (int i = 0; i < n; i++) sum += exp((double)(s->set[i].logit - s->set[0].logit));
-        set_probabilities(s->set, n, p->top_k ? (double)s->set[0].logit + log(sum) : all);
-        const int keep = cut_min_p(s->set, cut_top_p(s->set, n, p->top_p), p->min_p);
-        if (keep < n || p->top_k || n == s->n_vocab) return keep;
+        all = (double)s->set[0].logit + log(sum);
+    } else {
+        all = weigh(s, s->chance, s->work, 1);
     }
+    set_probabilities(s->set, n, all);
+    const int keep = cut_min_p(s->set, cut_top_p(s->set, n, p->top_p), p->min_p);
+    return keep < n || p->top_k || n == s->n_vocab ? keep : 0;
 }
 
 static i32 draw_from(const qn_candidate *set, int n, float temp, double u)
@@ -202,6 +209,41 @@ static i32 draw_from(const qn_candidate *set, int n, float temp, double u)
         if (u * sum < at) return set[i].id;
     }
     return set[n - 1].id;
+}
+
+/* The same with as many as the rules leave over, after truncate() without top-k: s->set[0] is the best, s->chance is made. */
+static i32 draw_ranked(qn_sampler *s, const qn_sampling *p, double u)
+{
+    qn_ranking *r = &s->ranking;
+    const float top = s->set[0].logit, least = s->chance[s->set[0].id] * p->min_p;
+    qn_rank cut;
+    const qn_rank *end = p->top_p < 1 ? &cut : NULL;
+    for (int i = 0; i < s->n_vocab; i++) s->key[i] = top - s->work[i];
+    qn_ranking_order(r, s->key, s->work);
+    if (end) cut = qn_ranking_reach(r, s->chance, (double)p->top_p * qn_ranking_weigh(r, s->chance, NULL), false, NULL);
+    weigh(s, s->weight, s->work, p->temp);
+    for (int i = 0; i < s->n_vocab; i++) s->weight[i] = s->chance[i] >= least ? s->weight[i] : 0;
+    const double sum = qn_ranking_weigh(r, s->weight, end);
+    return qn_ranking_reach(r, s->weight, u * sum, true, end).last;
+}
+
+/* Takes the logits of those away whose surprise is not nearest to the expected one, until the rest holds typical_p. */
+static void drop_untypical(qn_sampler *s, float typical_p)
+{
+    const int n = s->n_vocab;
+    const double log_sum = weigh(s, s->chance, s->work, 1);
+    double entropy[8] = { 0 };
+    for (int i = 0; i < n; i++)
+        entropy[i % 8] += s->chance[i] > 0 ? (double)s->chance[i] * (log_sum - (double)s->work[i]) : 0;
+    for (int k = 1; k < 8; k++) entropy[0] += entropy[k];
+    for (int i = 0; i < n; i++) s->key[i] = (float)fabs(log_sum - (double)s->work[i] - entropy[0]);
+    qn_ranking *r = &s->ranking;
+    qn_ranking_order(r, s->key, s->work);
+    const double sum = qn_ranking_weigh(r, s->chance, NULL);
+    const qn_rank end = qn_ranking_reach(r, s->chance, (double)typical_p * sum, false, NULL);
+    for (int k = 0; k < end.tokens; k++) s->values[k] = s->work[r->near[k]];
+    for (int i = 0; i < n; i++) s->work[i] = r->range[i] < end.range ? s->work[i] : -INFINITY;
+    for (int k = 0; k < end.tokens; k++) s->work[r->near[k]] = s->values[k];
 }
 
 /* No rule leaves anything out: a walk through all weights, in the order of the vocabulary. Uses up s->work. */
@@ -239,11 +281,14 @@ i32 qn_sampler_draw(qn_sampler *s, const float *logits, const qn_sampling *p, co
     } else if (takes_all(p)) {
         id = draw_from_all(s, p->temp, qn_rng_unit(p->seed, n_drawn));
     } else {
-        id = draw_from(s->set, truncate(s, p), p->temp, qn_rng_unit(p->seed, n_drawn));
+        if (p->typical_p < 1 && p->top_k == 0) drop_untypical(s, p->typical_p);
+        const int n = truncate(s, p);
+        const double u = qn_rng_unit(p->seed, n_drawn);
+        id = n > 0 ? draw_from(s->set, n, p->temp, u) : draw_ranked(s, p, u);
     }
     if (logprob) *logprob = NAN;
     if (p->n_probs) { /* a pass of exponentials over the vocabulary: only for those who look at it */
-        const double sum = weigh(s, s->values, logits, 1);
+        const double sum = weigh(s, s->chance, logits, 1);
         if (logprob) *logprob = (float)((double)logits[id] - sum);
         const int n = select_best(s, logits, p->n_probs);
         for (int i = 0; i < n; i++) s->probs[i] = (qn_prob){ s->set[i].id, (float)((double)s->set[i].logit - sum) };

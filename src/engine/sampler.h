@@ -4,6 +4,7 @@
 #define QN_SAMPLER_H
 
 #include "base/mem.h"
+#include "engine/ranking.h"
 #include "kernel/plan.h"
 #include "kernel/tuned.h"
 
@@ -17,7 +18,10 @@ typedef struct qn_sampler {
     u16 *counts;              /* [n_vocab] of each token among the last ones; zero between calls */
     qn_candidate *set;        /* [n_vocab] */
     i32 *ids;                 /* [n_vocab] what the kernel finds, and */
-    float *values;            /* [n_vocab] its values; or probabilities */
+    float *values;            /* [n_vocab] its values */
+    float *chance, *weight;   /* [n_vocab] probabilities; the same at the temperature to draw with */
+    float *key;               /* [n_vocab] of the order that */
+    qn_ranking ranking;       /* looks at */
     const qn_kernel *softmax, *best;
     qn_prob probs[QN_MOST_PROBS];
 } qn_sampler;

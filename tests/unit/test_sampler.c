@@ -160,11 +160,16 @@ static void few_or_all_make_no_difference(void **state)
     assert_true(qn_sampler_open(&s, V, qn_cpu_isa(), NULL, &e));
     for (u64 k = 0; k < 30; k++) {
         for (int i = 0; i < V; i++) l[i] = (float)(qn_rng_unit(k, (u64)i) * (double)(k + 1)); /* flat ones need many */
-        qn_sampling p = plain;
-        p.top_p = 0.9f;
-        const i32 a = qn_sampler_draw(&s, l, &p, NULL, 0, k, NULL);
-        p.top_k = V;
-        assert_int_equal(qn_sampler_draw(&s, l, &p, NULL, 0, k, NULL), a);
+        for (int rule = 1; rule < 8; rule++) {
+            qn_sampling p = plain;
+            if (rule & 1) p.top_p = 0.9f;
+            if (rule & 2) p.min_p = 0.1f;
+            if (rule & 4) p.typical_p = 0.8f;
+            p.temp = 0.7f;
+            const i32 a = qn_sampler_draw(&s, l, &p, NULL, 0, k, NULL);
+            p.top_k = V;
+            assert_int_equal(qn_sampler_draw(&s, l, &p, NULL, 0, k, NULL), a);
+        }
     }
     qn_sampler_close(&s);
 }
