@@ -3,6 +3,7 @@
  * wall time went. */
 #include "report/analysis.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -198,6 +199,45 @@ static bool analyse_choices(qn_analysis *a, qn_err *e)
     return ok;
 }
 
+/* ---- remarks -------------------------------------------------------------------------------------------------------- */
+
+static bool remark(qn_analysis *a, qn_err *e, const char *fmt, ...) QN_PRINTF(3, 4);
+static bool remark(qn_analysis *a, qn_err *e, const char *fmt, ...)
+{
+    va_list ap;
+    qn_remark *r = QN_RUN_PUSH(&a->remarks, e);
+    if (!r) return false;
+    va_start(ap, fmt);
+    vsnprintf(r->text, sizeof r->text, fmt, ap);
+    va_end(ap);
+    return true;
+}
+
+/* What recording cost: the writer's own time is measured; what stamps took of the threads that compute is reckoned, two
+ * readings of the clock around each step and two around each piece of it (one for each thread is the least). */
+static bool remark_recording(qn_analysis *a, qn_err *e)
+{
+    const qn_run *r = a->run;
+    const double wall = (double)r->wall_ns;
+    double stamps = 0;
+    for (size_t i = 0; i < r->series.n; i++) stamps += (double)r->series.p[i].n * (r->series.p[i].wait_ns ? 4 : 2);
+    return !r->writer_ns || wall <= 0 ||
+           remark(a, e, "recording: %llu events; writing them took %.1f %% of the run on one core, reading the clock %.1f %%",
+                  (unsigned long long)r->events, 100 * (double)r->writer_ns / wall, 100 * stamps * r->clock_ns / wall);
+}
+
+/* Nothing that reads far more than a cache holds can be faster than memory: then the ceiling is wrong, and all shares of it. */
+static bool remark_ceilings(qn_analysis *a, qn_err *e)
+{
+    for (int i = PHASE_prefill; i <= PHASE_decode; i++) {
+        const qn_phase_sum *p = &a->phases[i];
+        const double share = p->steps_ns ? p->ideal_ns / (double)p->steps_ns : 0;
+        if (share > 1.1 && !remark(a, e, "these ceilings are too low: %s runs at %.0f %% of them; `quern doctor` on a quiet "
+                                   "machine measures again", qn_phase_names[i], 100 * share)) return false;
+    }
+    return true;
+}
+
 /* ---- all ----------------------------------------------------------------------------------------------------------- */
 
 static void sum_ideal(qn_analysis *a)
@@ -216,7 +256,7 @@ bool qn_analysis_open(qn_analysis *a, const qn_run *r, const qn_analysis_options
     a->rows.n = rows.n;
     a->rows.cap = rows.cap;
     if (ok) sum_ideal(a);
-    return ok && analyse_choices(a, e) && qn_analyse_disturbed(a, e) && qn_analyse_growth(a, e) &&
+    return ok && remark_ceilings(a, e) && remark_recording(a, e) && analyse_choices(a, e) && qn_analyse_disturbed(a, e) && qn_analyse_growth(a, e) &&
            qn_analyse_implied(a, o, e) && qn_analyse_advice(a, e);
 }
 
@@ -226,6 +266,7 @@ void qn_analysis_close(qn_analysis *a)
     qn_free(a->growth.p);
     qn_free(a->disturbed.p);
     qn_free(a->choices.p);
+    qn_free(a->remarks.p);
     qn_free(a->advice.p);
     qn_arena_close(&a->arena);
     *a = (qn_analysis){ 0 };

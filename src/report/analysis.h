@@ -88,6 +88,7 @@ typedef struct qn_implied {
     double prefill_ns;          /* one prefill call, average */
 } qn_implied;
 
+typedef struct qn_remark { char text[200]; } qn_remark;
 typedef struct qn_advice { double cost_ns; char what[240]; char try_this[240]; } qn_advice;
 
 typedef struct qn_analysis_options {
@@ -112,6 +113,7 @@ typedef struct qn_analysis {
     double disturbed_ns;        /* what they cost in all */
     QN_RUN_LIST(qn_choice_group) choices;
     qn_implied implied;
+    QN_RUN_LIST(qn_remark) remarks;     /* what a reader of the figures must know: sentences */
     QN_RUN_LIST(qn_advice) advice;      /* what costs most first */
 } qn_analysis;
 

@@ -71,8 +71,8 @@ static const char *time_text(double ns, char out[32])
     return out;
 }
 
-/* Words for a slope: it must be three times its own error, and change the time by a twentieth over the positions seen. And it must
- * explain half of what the times differ by, or else matter to the whole token (of: at its middle): what wanders with the
+/* Words for a slope: it must be three times its own error, and change the time by a twentieth over the positions seen. And it
+ * must explain half of what the times differ by, or else matter to the whole token (of: at its middle): what wanders with the
  * machine wanders slowly, so that a kernel of a microsecond often has a slope that is no chance and means nothing. */
 static void judge(qn_growth *g, double of)
 {

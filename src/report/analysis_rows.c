@@ -29,10 +29,11 @@ static const char *group_name(const qn_series *s, qn_by by, char room[32])
     return qn_phase_names[s->phase];
 }
 
-/* Which arithmetic an op's products use; sums and exponentials around them are f32 everywhere. */
-static qn_bound arithmetic_of(const char *op)
+/* Which arithmetic a launch's products use; sums and exponentials around them are f32 everywhere. */
+static qn_bound arithmetic_of(const qn_series *s)
 {
-    return !strcmp(op, "qlinear") ? BOUND_int8 : !strcmp(op, "blinear") ? BOUND_bf16 : BOUND_f32;
+    if (!strcmp(s->op, "qlinear")) return BOUND_int8;
+    return !strcmp(s->op, "blinear") || strstr(s->kernel, "_avx512bf16_") ? BOUND_bf16 : BOUND_f32;
 }
 
 static double rate_of(const qn_ceilings_of *c, qn_bound b)
@@ -43,7 +44,7 @@ static double rate_of(const qn_ceilings_of *c, qn_bound b)
 
 static double ideal_ns(const qn_ceilings_of *c, const qn_series *s, qn_bound *bound)
 {
-    const qn_bound sums = arithmetic_of(s->op);
+    const qn_bound sums = arithmetic_of(s);
     const double memory = c->read_gbs > 0 ? s->bytes / c->read_gbs : 0; /* bytes / (GB/s) is ns */
     const double rate = rate_of(c, sums), work = rate > 0 ? s->flops / rate : 0;
     const double most = memory >= work ? memory : work;

@@ -224,6 +224,7 @@ static void put_tokens(qn_buf *b, const qn_analysis *a)
         qn_put_number(b, p->rows);
         qn_put_number(b, (double)p->pos);
         qn_put_number(b, disturbed);
+        qn_put_number(b, p->seqs);
         qn_buf_putc(b, ']');
     }
     qn_buf_putc(b, ']');
@@ -333,6 +334,7 @@ static void put_words(qn_buf *b, const qn_run *r, const qn_analysis *a)
     qn_buf_putc(b, ']');
     qn_put_key(b, "notes");
     qn_buf_putc(b, '[');
+    for (size_t i = 0; i < a->remarks.n; i++) qn_put_string(b, a->remarks.p[i].text);
     for (size_t i = 0; i < r->notes.n; i++) qn_put_string(b, r->notes.p[i]);
     qn_buf_putc(b, ']');
     qn_put_key(b, "choices");

@@ -52,31 +52,6 @@ static void put_ceilings(const qn_ceilings_of *c, const qn_run *r, qn_doc *d)
     else qn_doc_line(d, "ceilings: not known; --bandwidth gives one");
 }
 
-/* Nothing that reads far more than a cache holds can be faster than memory: then the ceiling is wrong, and all shares of it. */
-static void say_low_ceilings(const qn_analysis *a, qn_doc *d)
-{
-    for (int i = PHASE_prefill; i <= PHASE_decode; i++) {
-        const qn_phase_sum *p = &a->phases[i];
-        const double share = p->steps_ns ? p->ideal_ns / (double)p->steps_ns : 0;
-        if (share > 1.1)
-            qn_doc_line(d, "these ceilings are too low: %s runs at %.0f %% of them; `quern doctor` on a quiet machine measures "
-                        "again", qn_phase_names[i], 100 * share);
-    }
-}
-
-/* What recording cost: the writer's own time is measured; what stamps took of the threads that compute is reckoned, two
- * readings of the clock around each step and two around each piece of it (one for each thread is the least). */
-static void put_recording(const qn_run *r, qn_doc *d)
-{
-    double stamps = 0;
-    for (size_t i = 0; i < r->series.n; i++) stamps += (double)r->series.p[i].n * (r->series.p[i].wait_ns ? 4 : 2);
-    const double wall = (double)r->wall_ns, stamping = stamps * r->clock_ns;
-    if (!r->writer_ns || wall <= 0) return;
-    qn_doc_number(d, "writer_ns", (double)r->writer_ns);
-    qn_doc_line(d, "recording: %llu events; writing them took %.1f %% of the run on one core, reading the clock %.1f %%",
-                (unsigned long long)r->events, 100 * (double)r->writer_ns / wall, 100 * stamping / wall);
-}
-
 void qn_section_run(const qn_analysis *a, const qn_report_options *o, qn_doc *d)
 {
     const qn_run *r = a->run;
@@ -99,6 +74,6 @@ void qn_section_run(const qn_analysis *a, const qn_report_options *o, qn_doc *d)
                     *r->cpu && *r->device && strcmp(r->device, "cpu") ? ", device " : "",
                     *r->cpu && strcmp(r->device, "cpu") ? r->device : "", *r->os ? ", " : "", r->os);
     put_ceilings(&a->ceilings, r, d);
-    put_recording(r, d);
-    say_low_ceilings(a, d);
+    if (r->writer_ns) qn_doc_number(d, "writer_ns", (double)r->writer_ns);
+    for (size_t i = 0; i < a->remarks.n; i++) qn_doc_line(d, "%s", a->remarks.p[i].text);
 }

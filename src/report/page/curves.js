@@ -6,7 +6,10 @@
 function latencyPoints(run) {
   if (run.tokens.length > 1) return run.tokens.filter((t) => t[2] > 0).map((t) => ({ x: t[2], ns: t[1], pos: t[3], disturbed: !!t[4] }));
   let made = 0;
-  return run.passes.filter((p) => p[3] === "decode").map((p) => ({ x: made += Math.max(1, p[4]), ns: p[1] / Math.max(1, p[4]), pos: p[5], disturbed: !!p[6] }));
+  return run.passes.filter((p) => p[3] === "decode").map((p) => {
+    const each = Math.max(1, p[4]) / Math.max(1, p[7]); /* tokens of one sequence in the pass */
+    return { x: made += each, ns: p[1] / each, pos: p[5], disturbed: !!p[6] };
+  });
 }
 
 function latency(run) {
@@ -51,14 +54,14 @@ function growth(run) {
   const moving = lines.filter((g, i) => i === 0 || g.kind === "grows" || g.kind === "shrinks"), shown = moving.slice(0, 6), flat = lines.length - moving.length;
   const box = drawing((b, width) => {
     const p = plot(b, width, 280, { left: 52, right: 14, top: 24, bottom: 44 });
-    const [per, unit] = unitOf(Math.max(...shown.map((g) => Math.abs(g.last_ns - g.first_ns))) * 2);
-    const since = (g) => (g.last_ns - g.first_ns) / per, ends = shown.map(since);
+    const [per, unit] = unitOf(Math.max(1, ...shown.filter((g) => g.kind !== "flat").map((g) => Math.abs(g.last_ns - g.first_ns))) * 2);
+    const since = (g) => g.kind === "flat" ? 0 : (g.last_ns - g.first_ns) / per, ends = shown.map(since);
     const x = linear(Math.min(...shown.map((g) => g.x_lo)), Math.max(...shown.map((g) => g.x_hi)), p.x0, p.x1);
     const y = linear(Math.min(0, ...ends) * 1.1, Math.max(0, ...ends) * 1.1 || 1, p.y0, p.y1);
     axes(p, x, y, x.ticks(Math.min(8, width / 90)), y.ticks(5), grouped, short, "position", `${unit} a token, more than at the first position`);
     shown.forEach((g, i) => {
       const line = svg("line", { x1: x(g.x_lo), x2: x(g.x_hi), y1: y(0), y2: y(since(g)), stroke: color(i), "stroke-width": i ? 2.5 : 3.5,
-        "stroke-linecap": "round", tabindex: 0, role: "img", "aria-label": `${g.name}: ${g.verdict}` });
+        "stroke-linecap": "round", "stroke-dasharray": g.kind === "flat" ? "1 7" : null, tabindex: 0, role: "img", "aria-label": `${g.name}: ${g.verdict}` });
       p.root.append(withTip(line, g.name, growthRows(g)));
     });
   }, "Growth of a token's time with position");

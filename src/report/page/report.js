@@ -65,7 +65,7 @@ function phases(run) {
 function facts(run) {
   const f = run.facts, rows = [["file", run.path], ["model", f.model_path], ["program", [f.program, f.commit].filter(Boolean).join(", ")], ["command", f.command],
     ["system", f.os], ["cores", f.cores || ""], ["trace level", f.level], ["seed", run.source === "quern" ? f.seed : ""], ["status", f.status], ["model hash", f.hash], ["plan hash", f.plan_hash],
-    ["settings", f.settings ? Object.entries(f.settings).map(([k, v]) => `${k} ${typeof v === "object" ? JSON.stringify(v) : v}`).join(", ") : ""],
+    ["settings", f.settings ? Object.entries(f.settings).filter(([, v]) => v !== null && !(Array.isArray(v) && !v.length)).map(([k, v]) => `${k} ${typeof v === "object" ? JSON.stringify(v) : v}`).join(", ") : ""],
     ["ceilings", ceilingWords(run.ceilings)]];
   const shown = rows.filter(([, v]) => v !== "" && v !== undefined && v !== null);
   return [el("dl", {}, shown.map(([k, v]) => [el("dt", {}, k), el("dd", { class: /hash|command|file|model/.test(k) ? "mono" : null }, String(v))])),

@@ -79,11 +79,13 @@ function roofs(p, x, y, limits, width) {
       "text-anchor": "start" }, text));
   }
   const bandwidth = Math.max(0, ...limits.memory.map((l) => l[1]));
-  for (const [name, ops] of limits.compute) {
+  let above = Infinity; /* the label before: names of ceilings that lie close keep apart */
+  for (const [name, ops] of [...limits.compute].sort((a, b) => a[1] - b[1])) {
     const from = bandwidth ? clipX(x(ops / bandwidth)) : p.x0;
     p.root.append(svg("line", { x1: from, x2: right, y1: y(ops), y2: y(ops), stroke: "var(--ink)", "stroke-width": ops === peak ? 2 : 1,
       opacity: ops === peak ? 0.8 : 0.5, "stroke-dasharray": ops === peak ? null : "4 4" }));
-    labels.push(svg("text", { class: "ink halo", x: right - 2, y: y(ops) - 5, "text-anchor": "end" }, `${name} ${digits(ops, 3)}`));
+    above = Math.min(y(ops) - 5, above - 13);
+    labels.push(svg("text", { class: "ink halo", x: right - 2, y: above, "text-anchor": "end" }, `${name} ${digits(ops, 3)}`));
   }
   return labels;
 }

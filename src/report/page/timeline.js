@@ -6,7 +6,7 @@ const LANE = { axis: 22, layer: 22, gap: 3, step: 58, wait: 0 };
 
 function timeline(run) {
   const passes = run.spans;
-  let pass = Math.max(0, passes.findIndex((p) => p.phase === "decode"));
+  let pass = typicalPass(run, passes);
   let view = null, chosen = -1;
   const where = el("span", { class: "soft mono" });
   const canvas = el("canvas", { tabindex: 0, role: "application", "aria-label":
@@ -170,6 +170,13 @@ function timeline(run) {
       el("button", { type: "button", onclick: () => zoom(0.5), "aria-label": "Zoom in" }, "+"),
       el("button", { type: "button", onclick: () => zoom(2), "aria-label": "Zoom out" }, "−"),
       el("button", { type: "button", onclick: () => place(0, length()) }, "all")), where), box, legend(kinds)];
+}
+
+/* The decode pass whose time is nearest to the median: the first ones of a run are often those that found cold caches. */
+function typicalPass(run, passes) {
+  const times = run.passes.filter((p) => p[3] === "decode").map((p) => p[1]).sort((a, b) => a - b), middle = times[times.length >> 1] || 0;
+  const off = (p) => p.phase === "decode" ? Math.abs(p.ns - middle) : Infinity;
+  return passes.reduce((best, p, i) => off(p) < off(passes[best]) ? i : best, 0);
 }
 
 const shortRole = (info) => (info[3] || info[2] || info[1] || "").replace(/^blk\.\d+\./, "");
