@@ -256,8 +256,8 @@ bool qn_analysis_open(qn_analysis *a, const qn_run *r, const qn_analysis_options
     a->rows.n = rows.n;
     a->rows.cap = rows.cap;
     if (ok) sum_ideal(a);
-    return ok && remark_ceilings(a, e) && remark_recording(a, e) && analyse_choices(a, e) && qn_analyse_disturbed(a, e) && qn_analyse_growth(a, e) &&
-           qn_analyse_implied(a, o, e) && qn_analyse_advice(a, e);
+    return ok && remark_ceilings(a, e) && remark_recording(a, e) && analyse_choices(a, e) && qn_analyse_disturbed(a, e) &&
+           qn_analyse_growth(a, e) && qn_analyse_implied(a, o, e) && qn_analyse_advice(a, e);
 }
 
 void qn_analysis_close(qn_analysis *a)

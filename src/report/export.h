@@ -11,6 +11,7 @@ typedef enum qn_export_to { EXPORT_chrome, EXPORT_perfetto, EXPORT_folded, EXPOR
 /* Takes the next bytes of the file; false stops. */
 typedef bool (*qn_export_fn)(void *user, const void *p, size_t n, qn_err *e);
 
+#define QN_EXPORT_LANES 64  /* tracks of requests; where more go on at once, they share them */
 typedef struct qn_export {
     const qn_run *run;
     qn_export_fn fn;
@@ -18,6 +19,8 @@ typedef struct qn_export {
     qn_buf out;             /* what was not yet handed to fn */
     bool counters;          /* perfetto: tracks of numbers too */
     bool comma;             /* an event was written */
+    i64 lanes[QN_EXPORT_LANES]; /* chrome: the request that has each track; 0: free */
+    int n_lanes;            /* that ever were taken */
 } qn_export;
 
 /* Hands over what is there once it is much; at the end all of it. */

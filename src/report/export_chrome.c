@@ -1,6 +1,7 @@
 /* export_chrome.c - Chrome's trace JSON, which Perfetto's page, speedscope and chrome://tracing open. Process 1 is the run: one
- * track with passes and their steps inside them, one with loading, tokenising and sampling, one with tokens. Process 2 has a
- * track for every request: the whole of it, in it the prompt and the making of tokens. With counters: memory, tok/s, bytes/s.
+ * track with passes and their steps inside them, one with loading, tokenising and sampling. Process 2 has two tracks for each
+ * request that goes on at a time (spans of one track must not overlap): the whole of it, in it the prompt and the making of
+ * tokens; and its tokens. A track that is free is taken by the next request. With counters: memory, tok/s.
  * Times are microseconds with three decimals, so every nanosecond stays. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,11 +9,9 @@
 
 #include "report/export.h"
 #include "report/plan_names.h"
-#include "trace/reader.h"
 
 enum { RUN = 1, REQUESTS = 2 };                     /* pid */
-enum { STEPS = 1, AROUND = 2, TOKENS = 3 };         /* tid of RUN */
-#define LANES 64                                    /* tracks of requests; later ones share them */
+enum { STEPS = 1, AROUND = 2 };                     /* tid of RUN */
 
 static void put_us(qn_buf *b, i64 ns)
 {
@@ -86,8 +85,27 @@ static bool begin_file(qn_export *x, qn_err *e)
     return name_track(x, "process_name", RUN, 0, *r->model ? r->model : r->source, e)
         && name_track(x, "process_name", REQUESTS, 0, "requests", e)
         && name_track(x, "thread_name", RUN, STEPS, "passes and steps", e)
-        && name_track(x, "thread_name", RUN, AROUND, "load, tokenize, sample", e)
-        && name_track(x, "thread_name", RUN, TOKENS, "tokens", e);
+        && name_track(x, "thread_name", RUN, AROUND, "load, tokenize, sample", e);
+}
+
+/* ---- tracks of requests */
+
+/* The lane of a request, taken if it has none; the tracks of a new lane get their names. */
+static bool lane_of(qn_export *x, i64 request, int *lane, qn_err *e)
+{
+    char name[2][40];
+    int at = 0, open = -1;
+    for (; at < x->n_lanes && x->lanes[at] != request; at++)
+        if (!x->lanes[at] && open < 0) open = at;
+    if (at == x->n_lanes) at = open >= 0 ? open : at < QN_EXPORT_LANES ? at : (int)((u64)request % QN_EXPORT_LANES);
+    *lane = at;
+    x->lanes[at] = request;
+    if (at < x->n_lanes) return true;
+    x->n_lanes++;
+    snprintf(name[0], sizeof name[0], at ? "requests, lane %d" : "requests", at + 1);
+    snprintf(name[1], sizeof name[1], at ? "tokens, lane %d" : "tokens", at + 1);
+    return name_track(x, "thread_name", REQUESTS, 2 * at + 1, name[0], e) &&
+           name_track(x, "thread_name", REQUESTS, 2 * at + 2, name[1], e);
 }
 
 /* ---- our own trace */
@@ -115,7 +133,7 @@ static bool put_number(qn_export *x, i64 t, const char *name, const char *unit, 
     begin(x, "C", RUN, 0, qn_str_of(name), "");
     qn_buf_puts(&x->out, ",\"ts\":");
     put_us(&x->out, t);
-    qn_buf_printf(&x->out, ",\"args\":{\"%s\":%.6g", unit, value);
+    qn_buf_printf(&x->out, ",\"args\":{\"%s\":%.12g", unit, value);
     return end(x, "}}", e);
 }
 
@@ -139,7 +157,9 @@ static bool put_plain(qn_export *x, i64 tid, qn_str name, const char *cat, i64 t
 /* A token's span is the time since the one before it. */
 static bool put_token(qn_export *x, i64 t, i64 ns, i64 request, i64 index, i64 id, i64 pos, qn_err *e)
 {
-    begin_span(x, RUN, TOKENS, qn_str_of("token"), "token", t - ns > 0 ? t - ns : 0, t - ns > 0 ? ns : t);
+    int lane;
+    if (!lane_of(x, request, &lane, e)) return false;
+    begin_span(x, REQUESTS, 2 * lane + 2, qn_str_of("token"), "token", t - ns > 0 ? t - ns : 0, t - ns > 0 ? ns : t);
     begin_args(x, "request", request);
     put_int(x, "index", index);
     put_int(x, "id", id);
@@ -149,8 +169,12 @@ static bool put_token(qn_export *x, i64 t, i64 ns, i64 request, i64 index, i64 i
 
 static bool put_request(qn_export *x, i64 t_end, const qn_ev_done *d, qn_err *e)
 {
-    const i64 lane = d->request % LANES, t = t_end > d->ns ? t_end - d->ns : 0;
-    begin_span(x, REQUESTS, lane, qn_str_of("request"), "request", t, t_end - t);
+    const i64 t = t_end > d->ns ? t_end - d->ns : 0;
+    int lane;
+    if (!lane_of(x, d->request, &lane, e)) return false;
+    const i64 track = 2 * lane + 1;
+    x->lanes[lane] = 0;
+    begin_span(x, REQUESTS, track, qn_str_of("request"), "request", t, t_end - t);
     begin_args(x, "request", d->request);
     put_int(x, "prompt", d->prompt);
     put_int(x, "cached", d->cached);
@@ -160,10 +184,10 @@ static bool put_request(qn_export *x, i64 t_end, const qn_ev_done *d, qn_err *e)
     qn_buf_json(&x->out, d->stop.p ? d->stop.p : "", d->stop.n);
     if (!end(x, "}}", e)) return false;
     const i64 prompt = d->prompt_ns < t_end - t ? d->prompt_ns : t_end - t, rest = t_end - t - prompt;
-    begin_span(x, REQUESTS, lane, qn_str_of("its prompt"), "request", t, prompt);
+    begin_span(x, REQUESTS, track, qn_str_of("its prompt"), "request", t, prompt);
     if (!end(x, "}", e)) return false;
-    begin_span(x, REQUESTS, lane, qn_str_of("its tokens"), "request", t_end - (d->decode_ns < rest ? d->decode_ns : rest),
-               d->decode_ns < rest ? d->decode_ns : rest);
+    const i64 tokens = d->decode_ns < rest ? d->decode_ns : rest;
+    begin_span(x, REQUESTS, track, qn_str_of("its tokens"), "request", t_end - tokens, told(tokens)); /* inside in doubles too */
     return end(x, "}", e);
 }
 
@@ -191,6 +215,10 @@ static bool put_event(void *user, const qn_plan_names *names, const qn_event *ev
     }
     case QN_EV_token:
         return put_token(x, ev->t, ev->token.ns, ev->token.request, ev->token.index, ev->token.id, ev->token.pos, e);
+    case QN_EV_request: {
+        int lane;
+        return lane_of(x, ev->request.request, &lane, e);
+    }
     case QN_EV_done: return put_request(x, ev->t, &ev->done, e);
     case QN_EV_memory:
         return put_number(x, ev->t, "resident", "bytes", (double)ev->memory.resident, e)

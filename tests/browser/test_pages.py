@@ -104,7 +104,7 @@ def test_probe(browser, tmp_path, monkeypatch):
     found = look(browser, tmp_path, [{"name": "probe", "rich": False, "file": path}])
     assert found["problems"] == []
     data = json.loads(open(path).read().split('type="application/json">')[1].split("</script>")[0])
-    assert len(data["specs"]) == len(specs) and data["kind"] == "probe" and data["ceilings"]["f32_gflops"] > 0
+    assert len(data["specs"]) >= len(specs) and data["kind"] == "probe" and data["ceilings"]["f32_gflops"] > 0
     first = data["specs"][0]
     timed = [v for v in first["variants"] if v.get("warm")]
     for facts in found["facts"].values():

@@ -8,10 +8,11 @@ import sys
 
 import pytest
 
-from conftest import ROOT, quern
+from conftest import ROOT, TINY, quern
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import metallic_log  # noqa: E402
+import trace_events  # noqa: E402
 
 SAMPLE = os.path.join(ROOT, "tests", "data", "trace", "sample.jsonl")
 DOPPLER = os.path.join(ROOT, "tests", "data", "logs", "doppler.log.zst")
@@ -27,22 +28,6 @@ def export(path, to, *more):
 
 def ns(value):
     return round(value * 1000)
-
-
-def check_nesting(events):
-    """On every track spans lie inside each other or apart, as viewers demand: in microseconds, added as doubles."""
-    tracks = collections.defaultdict(list)
-    for ev in events:
-        if ev["ph"] == "X":
-            assert ev["ts"] >= 0 and ev["dur"] >= 0
-            tracks[ev["pid"], ev["tid"]].append((ev["ts"], -ev["dur"]))
-    for spans in tracks.values():
-        ends = []
-        for begin, minus in sorted(spans):
-            while ends and ends[-1] <= begin:
-                ends.pop()
-            assert not ends or begin - minus <= ends[-1], (begin, minus, ends[-1])
-            ends.append(begin - minus)
 
 
 @pytest.mark.parametrize("to", ["chrome", "perfetto"])
@@ -63,8 +48,35 @@ def test_chrome(to):
         for (t, d), (t0, d0) in zip(told, wanted):  # a nanosecond less, so that no span ends where the next begins
             assert t == t0 and d == (d0 - 1 if d0 > 1 else d0), (kind, t, d, d0)
     assert all(ev["args"]["kernel"] and ev["args"]["op"] for ev in spans["step"])
-    check_nesting(events)
+    trace_events.check(doc)
     assert any(ev["ph"] == "C" for ev in events) == (to == "perfetto")
+
+
+@pytest.mark.parametrize("to", ["chrome", "perfetto"])
+def test_real_runs(to, tmp_path):
+    """A chat, a benchmark of many sequences, and requests that overlap, as a server has them."""
+    for command in (["run", "-cnv", "--temp", "0", "-n", "8"], ["batch-bench", "-npp", "8", "-ntg", "4", "-npl", "3"]):
+        path = tmp_path / "run.jsonl"
+        assert quern(command[0], TINY, *command[1:], "--trace", path, stdin="Once upon a time\nAnd then?\n/quit\n").rc == 0
+        trace_events.check(json.loads(export(path, to)))
+    at, events = {}, [EVENTS[0]]
+    for i in range(1, 201):  # each lasts 5 turns: five go on at once
+        events.append({"ev": "request", "t": 1000 * i, "request": i, "prompt": 3})
+        at[i] = 1000 * i
+        for k in range(max(1, i - 4), i + 1):
+            t = 1000 * i + 400 + 10 * (k % 5)
+            events.append({"ev": "token", "t": t, "request": k, "index": i - k, "id": 1, "pos": i - k, "ns": t - at[k]})
+            at[k] = t
+        if i > 4:
+            k = i - 4
+            events.append({"ev": "done", "t": 1000 * i + 500 + k, "request": k, "stop": "end", "prompt": 3, "tokens": 5, "first_ns": 400,
+                           "prompt_ns": 300, "decode_ns": 4000, "ns": 1000 * i + 500 + k - 1000 * k})
+    path = tmp_path / "many.jsonl"
+    path.write_text("".join(json.dumps(e) + "\n" for e in events))
+    doc = json.loads(export(path, to))
+    trace_events.check(doc)
+    lanes = {ev["args"]["name"] for ev in doc["traceEvents"] if ev["ph"] == "M" and ev["args"]["name"].startswith("requests, lane")}
+    assert lanes == {f"requests, lane {i}" for i in range(2, 6)} and sum(ev.get("cat") == "token" for ev in doc["traceEvents"]) == 990
 
 
 def test_chrome_comes_back(tmp_path):
@@ -119,7 +131,7 @@ def test_metallic(path, tmp_path):
 
 def test_other_programs(tmp_path):
     doc = json.loads(export(DOPPLER, "perfetto"))
-    check_nesting(doc["traceEvents"])
+    trace_events.check(doc)
     assert sum(ev["ph"] == "X" and ev["cat"] == "pass" for ev in doc["traceEvents"]) == 65
     r = quern("export", MLC, "--to", "chrome")
     assert r.rc == 1 and "3 runs" in r.err
