@@ -89,6 +89,19 @@ double qn_pass_token_ns(const qn_run_pass *p, bool steps)
     return p->phase == PHASE_decode && p->seqs > 0 ? ns * p->seqs / p->rows : ns / p->rows;
 }
 
+/* A pass of 64 sequences at position 130 and one of a single sequence at position 30 are no growth. */
+static int most_common_seqs(const qn_run *r)
+{
+    enum { MOST = 1024 };
+    u32 n[MOST + 1] = { 0 };
+    int best = 0;
+    for (size_t i = 0; i < r->passes.n; i++)
+        if (r->passes.p[i].phase == PHASE_decode) n[qn_mini(MOST, qn_maxi(0, r->passes.p[i].seqs))]++;
+    for (int i = 1; i <= MOST; i++)
+        if (n[i] > n[best]) best = i;
+    return best;
+}
+
 static bool spread_passes(qn_analysis *a, double *room)
 {
     const qn_run *r = a->run;
@@ -132,6 +145,7 @@ static bool analyse_phases(qn_analysis *a, qn_err *e)
     sum_series(a);
     sum_phases(a);
     spread_passes(a, room);
+    a->decode_seqs = most_common_seqs(r);
     spread_tokens(a, room);
     qn_free(room);
     return true;

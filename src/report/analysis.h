@@ -105,6 +105,7 @@ typedef struct qn_analysis {
     u64 wall_ns;                /* the phases add up to it */
     qn_phase_sum phases[N_PHASES];
     QN_RUN_LIST(qn_row) rows;   /* by phase, then by total, largest first */
+    int decode_seqs;            /* sequences in most decode passes: growth and disturbances are about those */
     u64 first_ns;               /* time to the first token (median over requests); 0: not known */
     bool has_gaps;
     qn_stats gaps;              /* ns between tokens as handed out, first ones left out */

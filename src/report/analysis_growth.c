@@ -42,6 +42,11 @@ bool qn_fit_line(const qn_fit *f, qn_trend *out)
     return true;
 }
 
+static bool is_like(const qn_analysis *a, const qn_run_pass *p)
+{
+    return p->phase == PHASE_decode && qn_mini(1024, p->seqs) == a->decode_seqs;
+}
+
 /* ---- growth -------------------------------------------------------------------------------------------------------- */
 
 /* Of the decode passes that were not disturbed. */
@@ -54,7 +59,7 @@ static void positions(const qn_analysis *a, double *lo, double *hi)
             skip++;
             continue;
         }
-        if (p->phase != PHASE_decode) continue;
+        if (!is_like(a, p)) continue;
         const double x = (double)p->pos;
         if (!any || x < *lo) *lo = x;
         if (!any || x > *hi) *hi = x;
@@ -126,7 +131,7 @@ static void fit_passes(const qn_analysis *a, const double *ns_token, qn_fit *f)
         const qn_run_pass *p = &a->run->passes.p[i];
         if (p->phase != PHASE_decode) continue;
         if (skip < a->disturbed.n && a->disturbed.p[skip].pass == i) skip++;
-        else qn_fit_add(f, (double)p->pos, ns_token[k]);
+        else if (is_like(a, p)) qn_fit_add(f, (double)p->pos, ns_token[k]);
         k++;
     }
 }
@@ -193,7 +198,7 @@ bool qn_analyse_growth(qn_analysis *a, qn_err *e)
 
 /* ---- disturbances -------------------------------------------------------------------------------------------------- */
 
-typedef struct points { double *x, *y, *left, *room; u32 *pass; size_t n; double a, b, scale; } points;
+typedef struct points { double *x, *y, *left, *room; u32 *pass, *ordinal; size_t n; double a, b, scale; } points;
 
 /* Where much of a pass lies between its steps (a GPU that is fed and read back), its steps are the steadier measure. */
 static bool steps_apart(const qn_run *r)
@@ -263,7 +268,7 @@ static bool note_disturbed(qn_analysis *a, const points *p, bool steps, qn_err *
         const double whole = (double)(steps && pass->steps_ns ? pass->steps_ns : pass->ns) * tokens; /* tokens in the pass */
         qn_disturbed *d = QN_RUN_PUSH(&a->disturbed, e);
         if (!d) return false;
-        *d = (qn_disturbed){ .pass = p->pass[i], .ordinal = (u32)i + 1, .ns = pass->ns, .expected_ns = expected * whole,
+        *d = (qn_disturbed){ .pass = p->pass[i], .ordinal = p->ordinal[i], .ns = pass->ns, .expected_ns = expected * whole,
                              .extra_ns = p->left[i] * whole };
         a->disturbed_ns += d->extra_ns;
     }
@@ -276,11 +281,13 @@ bool qn_analyse_disturbed(qn_analysis *a, qn_err *e)
     const size_t n = r->passes.n;
     const bool steps = steps_apart(r);
     if (a->phases[PHASE_decode].passes < FEWEST) return true;
-    points p = { .x = qn_new_array(4 * n, sizeof(double), e), .pass = qn_new_array(n, sizeof(u32), e) };
+    points p = { .x = qn_new_array(4 * n, sizeof(double), e), .pass = qn_new_array(2 * n, sizeof(u32), e) };
     bool ok = p.x && p.pass;
-    if (ok) p.y = p.x + n, p.left = p.y + n, p.room = p.left + n;
-    for (size_t i = 0; ok && i < n; i++) {
-        if (r->passes.p[i].phase != PHASE_decode) continue;
+    if (ok) p.y = p.x + n, p.left = p.y + n, p.room = p.left + n, p.ordinal = p.pass + n;
+    for (size_t i = 0, ordinal = 0; ok && i < n; i++) {
+        ordinal += r->passes.p[i].phase == PHASE_decode;
+        if (!is_like(a, &r->passes.p[i])) continue;
+        p.ordinal[p.n] = (u32)ordinal;
         p.x[p.n] = (double)r->passes.p[i].pos;
         p.y[p.n] = qn_pass_token_ns(&r->passes.p[i], steps);
         p.pass[p.n++] = (u32)i;

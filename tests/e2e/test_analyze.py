@@ -189,6 +189,20 @@ def test_locale(locale):
     assert report(SAMPLE, env={"LC_ALL": locale}) == report(SAMPLE, env={"LC_ALL": "C"})
 
 
+@pytest.mark.parametrize("device", ["cpu", "cuda:0 (NVIDIA H200)"])
+def test_launches_that_are_missing(device, tmp_path):
+    """On the CPU every step has a launch, so one without is a loss; a device may do a step's work in another's launch."""
+    events = [json.loads(line) for line in open(SAMPLE)]
+    events[0]["device"] = device
+    gone = {e["step"] for e in events if e["ev"] == "plan" and e["op"] == "add"}
+    path = tmp_path / "t.jsonl"
+    path.write_text("".join(json.dumps(e) + "\n" for e in events if e["ev"] != "step" or e["step"] not in gone))
+    run = json.loads(report(path, "--json"))["runs"][0]
+    told = any("missing from the trace" in line for line in report(path).splitlines())
+    rows = [r for t in ("prefill", "decode") for r in run["steps"][t]]
+    assert told == (device == "cpu") == any(r["step"].startswith("add") if "step" in r else r["name"].startswith("add") for r in rows)
+
+
 def test_a_trace_that_was_cut(tmp_path):
     """Cut anywhere in its last lines, a trace is reported on, without a division by nothing."""
     whole = open(SAMPLE, "rb").read()

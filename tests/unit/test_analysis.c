@@ -236,6 +236,10 @@ static void far_off(void **state)
     qn_run *r = new_run("quern");
     add_pass(r, PHASE_decode, 33000000, 1, 0);
     for (int i = 0; i < 64; i++) add_pass(r, PHASE_decode, 9000000 + 2000 * (u64)i + (u64)(i * 7919 % 13) * 1000, 1, 2048 + i);
+    for (int i = 0; i < 9; i++) { /* of eight sequences: another kind of pass, neither growth nor disturbance */
+        add_pass(r, PHASE_decode, 20000000 + 500000 * (u64)i, 8, 3000 + 10 * i);
+        r->passes.p[r->passes.n - 1].seqs = 8;
+    }
     open_analysis(&a, r, &(qn_analysis_options){ .by = BY_kernel });
     assert_int_equal(a.disturbed.n, 1);
     assert_int_equal(a.disturbed.p[0].ordinal, 1);
