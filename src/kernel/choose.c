@@ -16,8 +16,9 @@ static const char *explain(const qn_kernel *k, const qn_tuned_row *tuned, qn_isa
     char text[160];
     if (tuned && !tuned->date) snprintf(text, sizeof text, "asked for by --kernel");
     else if (tuned)
-        snprintf(text, sizeof text, "tuned: %s, %.2fx the default (+- %.0f %%), %s", k->name, tuned->gain, 100 * tuned->error,
-                 tuned->date);
+        snprintf(text, sizeof text, "tuned: %s%s, %.2fx the default (+- %.0f %%), %s", k->name,
+                 tuned->lanes == 1 ? " on one thread" : tuned->lanes > 1 ? " on all threads" : "", tuned->gain,
+                 100 * tuned->error, tuned->date);
     else if (k->isa == most) snprintf(text, sizeof text, "highest level allowed (%s)", qn_isa_name(most));
     else if (k->isa == ISA_ref) snprintf(text, sizeof text, "only the reference has this operand type");
     else snprintf(text, sizeof text, "no kernel above %s up to %s", qn_isa_name(k->isa), qn_isa_name(most));
@@ -61,6 +62,7 @@ bool qn_choose(qn_op op, const qn_args *args, qn_isa most, int bucket, const qn_
                       missed ? missed : k->isa > most ? "above the allowed level" : row ? "not the winner" : "lower level");
     }
     out->kernel = best;
+    out->lanes = row ? row->lanes : 0;
     out->reason = explain(best, row, most, a, e);
     out->rejected = qn_arena_strndup(a, rejected.p ? rejected.p : "", rejected.n, e);
     const bool whole = !rejected.failed;

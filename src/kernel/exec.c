@@ -32,9 +32,11 @@ static void run_piece(const void *args, qn_lane lane)
 static void join_band(band *b, const qn_step *s, int rows)
 {
     member *m = &b->m[b->n++];
-    *m = (member){ .fn = s->choice[qn_bucket(rows)].kernel->fn, .args = s->args, .begin = b->pieces };
+    const qn_choice *c = &s->choice[qn_bucket(rows)];
+    const bool alone = c->lanes ? c->lanes == 1 : rows <= s->alone;
+    *m = (member){ .fn = c->kernel->fn, .args = s->args, .begin = b->pieces };
     m->args.n = rows;
-    m->pieces = rows <= s->alone || b->lanes == 1 ? 1 : s->pieces[qn_bucket(rows)];
+    m->pieces = alone || b->lanes == 1 ? 1 : s->pieces[qn_bucket(rows)];
     b->pieces += m->pieces;
 }
 

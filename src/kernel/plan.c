@@ -18,7 +18,7 @@ static bool make_room(qn_plan *p, qn_err *e)
  * cache take about 1 us. Attention grows with the context, which nobody knows here: it always gets all lanes. */
 #define ALONE_BYTES 32768u
 
-static int rows_alone(qn_op op, const qn_args *args)
+int qn_rows_alone(qn_op op, const qn_args *args)
 {
     qn_args one = *args;
     one.n = 1;
@@ -31,7 +31,7 @@ qn_step *qn_plan_add(qn_plan *p, qn_op op, int layer, const char *role, const qn
 {
     if (!make_room(p, e)) return NULL;
     qn_step *s = &p->steps[p->n];
-    *s = (qn_step){ .op = op, .layer = layer, .args = *args, .alone = rows_alone(op, args) };
+    *s = (qn_step){ .op = op, .layer = layer, .args = *args, .alone = qn_rows_alone(op, args) };
     s->role = qn_arena_strndup(&p->arena, role, strlen(role), e);
     if (!s->role) return NULL;
     for (int b = 0; b < N_BUCKETS; b++)
@@ -40,16 +40,16 @@ qn_step *qn_plan_add(qn_plan *p, qn_op op, int layer, const char *role, const qn
     return s;
 }
 
-/* A product of activations and a matrix: what it reads, and how many outputs it has. x NULL: the step is none. */
+/* A product of activations and a matrix: what it reads, and how many outputs it has. rows 0: the step is none. */
 typedef struct product { const void *x; int rows; } product;
 
-static product product_of(const qn_step *s)
+static product product_of(qn_op op, const qn_args *a)
 {
-    switch (s->op) {
-    case OP_linear: return (product){ s->args.linear.x, s->args.linear.rows };
-    case OP_qlinear: return (product){ s->args.qlinear.x.q, s->args.qlinear.rows };
-    case OP_blinear: return (product){ s->args.blinear.x, s->args.blinear.rows };
-    case OP_plinear: return (product){ s->args.plinear.x, s->args.plinear.rows };
+    switch (op) {
+    case OP_linear: return (product){ a->linear.x, a->linear.rows };
+    case OP_qlinear: return (product){ a->qlinear.x.q, a->qlinear.rows };
+    case OP_blinear: return (product){ a->blinear.x, a->blinear.rows };
+    case OP_plinear: return (product){ a->plinear.x, a->plinear.rows };
     default: return (product){ 0 };
     }
 }
@@ -58,12 +58,12 @@ static product product_of(const qn_step *s)
 #define PIECE_BYTES 65536u
 #define CUTS_FEW 4
 
-static int cut_few(const qn_step *s, int lanes)
+static int cut_few(qn_op op, const qn_args *args, int lanes)
 {
-    qn_args one = s->args;
+    qn_args one = *args;
     one.n = 1;
-    if (s->op == OP_attend) return CUTS_FEW * lanes;
-    return lanes * (int)qn_minz(CUTS_FEW, 1 + (size_t)(qn_ops[s->op].cost(&one, 0).bytes / (2 * PIECE_BYTES)));
+    if (op == OP_attend) return CUTS_FEW * lanes;
+    return lanes * (int)qn_minz(CUTS_FEW, 1 + (size_t)(qn_ops[op].cost(&one, 0).bytes / (2 * PIECE_BYTES)));
 }
 
 /* With many rows a step takes milliseconds, and a lane that is held up for a time slice must not keep 1/8 of that: 16 pieces a
@@ -72,26 +72,29 @@ static int cut_few(const qn_step *s, int lanes)
 #define CUTS_MANY 16
 #define TILE 32
 
-static int cut_many(const qn_step *s, int lanes)
+static int cut_many(qn_op op, const qn_args *args, int lanes)
 {
-    const product p = product_of(s);
+    const product p = product_of(op, args);
     const int most = CUTS_MANY * lanes, tiles = (p.rows + TILE - 1) / TILE;
-    if (!p.x) return s->op == OP_attend ? most : CUTS_FEW * lanes;
+    if (!p.rows) return op == OP_attend ? most : CUTS_FEW * lanes;
     if (tiles < lanes) return CUTS_FEW * lanes;
     const int each = (tiles + most - 1) / most;
     return (tiles + each - 1) / each;
 }
 
+int qn_pieces(qn_op op, const qn_args *args, int bucket, int lanes)
+{
+    return bucket == BUCKET_many ? cut_many(op, args, lanes) : cut_few(op, args, lanes);
+}
+
 bool qn_plan_finish(qn_plan *p, int lanes, qn_err *e)
 {
-    for (qn_step *s = p->steps; s < p->steps + p->n; s++) {
-        s->pieces[BUCKET_one] = s->pieces[BUCKET_few] = cut_few(s, lanes);
-        s->pieces[BUCKET_many] = cut_many(s, lanes);
-    }
+    for (qn_step *s = p->steps; s < p->steps + p->n; s++)
+        for (int b = 0; b < N_BUCKETS; b++) s->pieces[b] = qn_pieces(s->op, &s->args, b, lanes);
     for (int i = 0, run = 1; i + 1 < p->n; i++) {
         qn_step *s = &p->steps[i];
-        const void *x = product_of(s).x;
-        s->with_next = run < QN_TOGETHER && x && x == product_of(s + 1).x; /* none writes where another reads: x is not y */
+        const void *x = product_of(s->op, &s->args).x, *next = product_of(s[1].op, &s[1].args).x;
+        s->with_next = run < QN_TOGETHER && x && x == next; /* none writes where another reads: x is not y */
         run = s->with_next ? run + 1 : 1;
     }
     p->times = qn_new_array((size_t)lanes * QN_TOGETHER, sizeof *p->times, e);

@@ -13,6 +13,7 @@ static inline int qn_bucket(int n) { return n <= 1 ? BUCKET_one : n <= 8 ? BUCKE
 
 typedef struct qn_choice {
     const qn_kernel *kernel;
+    int lanes;              /* 1: on the caller alone; more: shared by all; 0: as the work of the step says (alone) */
     const char *reason, *rejected;
 } qn_choice;
 
@@ -42,6 +43,10 @@ typedef struct qn_plan {
 
 /* Appends a step and chooses its kernels. role is copied. NULL: no memory. */
 qn_step *qn_plan_add(qn_plan *p, qn_op op, int layer, const char *role, const qn_args *args, qn_err *e);
+/* Passes of at most so many rows have too little work to wake other lanes for. */
+int qn_rows_alone(qn_op op, const qn_args *args);
+/* Into how many pieces such a step is cut where it is shared. */
+int qn_pieces(qn_op op, const qn_args *args, int bucket, int lanes);
 /* When all steps are there: says which run together, cuts them for that many lanes, and makes room for their times. */
 bool qn_plan_finish(qn_plan *p, int lanes, qn_err *e);
 void qn_plan_close(qn_plan *p);

@@ -65,6 +65,7 @@ static bool take_line(qn_tuned *t, yyjson_val *o, int threads, qn_err *e)
         return true;
     }
     const qn_tuned_row row = { .op = k->op, .shape = text_of(o, "shape"), .bucket = bucket, .kernel = k,
+                               .lanes = (int)yyjson_get_int(yyjson_obj_get(o, "lanes")),
                                .gain = yyjson_get_num(yyjson_obj_get(o, "gain")),
                                .error = yyjson_get_num(yyjson_obj_get(o, "error")), .date = text_of(o, "date") };
     return qn_tuned_add(t, &row, e);
@@ -154,6 +155,6 @@ void qn_tuned_print(qn_buf *b, const qn_tuned_row *r, int threads)
     qn_buf_puts(b, "{\"cpu\": ");
     qn_buf_json(b, qn_cpu_name(), strlen(qn_cpu_name()));
     qn_buf_printf(b, ", \"threads\": %d, \"op\": \"%s\", \"shape\": \"%s\", \"rows\": \"%s\", \"kernel\": \"%s\", "
-                  "\"gain\": %.3f, \"error\": %.3f, \"date\": \"%s\"}\n", threads, qn_ops[r->op].name, r->shape,
-                  buckets[r->bucket], r->kernel->name, r->gain, r->error, r->date);
+                  "\"lanes\": %d, \"gain\": %.3f, \"error\": %.3f, \"date\": \"%s\"}\n", threads, qn_ops[r->op].name, r->shape,
+                  buckets[r->bucket], r->kernel->name, r->lanes, r->gain, r->error, r->date);
 }

@@ -13,6 +13,7 @@ typedef struct qn_tuned_row {
     const char *shape;          /* qn_shape_print without op; NULL: every shape */
     int bucket;                 /* BUCKET_*; -1: every number of rows */
     const qn_kernel *kernel;
+    int lanes;                  /* 1: on one thread; more: on all; 0: as an untuned plan has it */
     double gain, error;         /* times as fast as the default, and how sure that is (0.02: 2 %) */
     const char *date;           /* "2026-11-20"; NULL: an override */
 } qn_tuned_row;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "kernel/plan.h"
 #include "probe/compare.h"
 #include "probe/parts.h"
 
@@ -31,27 +32,61 @@ static const char *misses(const qn_kernel *k, const qn_shape *s, const qn_contes
     return k->needs ? k->needs(&s->args) : NULL;
 }
 
+/* As choose.c does without a tuning file. */
+static int default_of(const qn_contest *c, int threads)
+{
+    int best = -1;
+    for (int i = 0; i < c->n; i++) {
+        const qn_kernel *k = c->at[i].kernel;
+        if (k && !c->at[i].misses && (best < 0 || k->isa >= c->at[best].kernel->isa)) best = i;
+    }
+    if (best < 0 || threads <= 1 || c->shape.args.n > qn_rows_alone(c->shape.op, &c->shape.args)) return best;
+    const qn_contender *alone = qn_contest_find(c, c->at[best].kernel, 1);
+    return alone ? (int)(alone - c->at) : best;
+}
+
+/* Kernels of the level that a plan would take, once more on one thread: what waking the others costs is a part of the choice. */
+static void add_alone(qn_contest *c)
+{
+    const int n = c->n, chosen = default_of(c, 1);
+    for (int i = 0; chosen >= 0 && i < n; i++) {
+        const qn_contender *k = &c->at[i];
+        if (!k->kernel || k->misses || k->kernel->isa != c->at[chosen].kernel->isa) continue;
+        qn_contender *one = &c->at[c->n++];
+        *one = (qn_contender){ .kernel = k->kernel, .lanes = 1 };
+        snprintf(one->label, sizeof one->label, "%.76s@1", k->kernel->name);
+        one->name = one->label;
+    }
+}
+
+const qn_contender *qn_contest_find(const qn_contest *c, const qn_kernel *k, int lanes)
+{
+    for (int i = 0; i < c->n; i++)
+        if (c->at[i].kernel == k && c->at[i].lanes == lanes) return &c->at[i];
+    return NULL;
+}
+
 bool qn_contest_open(qn_contest *c, const qn_shape *shape, const qn_rivals *rivals, const qn_contest_opts *o, qn_err *e)
 {
+    int n = QN_RIVALS;
     *c = (qn_contest){ .shape = *shape, .by_cold = streams(shape->op), .best = -1, .next = -1, .chosen = -1 };
     qn_shape_print(shape, true, c->text);
     if (!qn_case_fits(shape)) return qn_fail(e, QN_EUSAGE, "%s: the sizes are no multiple of the type's block", c->text);
     c->cost = qn_ops[shape->op].cost(&shape->args, shape->depth);
-    c->at = qn_new_array((size_t)qn_n_kernels + QN_RIVALS, sizeof *c->at, e);
+    for (int i = 0; i < qn_n_kernels; i++) n += 2 * (qn_kernels[i].op == shape->op);
+    c->at = qn_new_array((size_t)n, sizeof *c->at, e);
     if (!c->at) return false;
     for (int i = 0; i < qn_n_kernels; i++) {
         const qn_kernel *k = &qn_kernels[i];
         if (k->op != shape->op) continue;
         c->at[c->n++] = (qn_contender){ .name = k->name, .kernel = k, .misses = misses(k, shape, o) };
     }
+    if (o->threads > 1) add_alone(c);
     for (int i = 0; rivals && i < rivals->n; i++) {
         const qn_rival *r = &rivals->at[i];
         c->at[c->n++] = (qn_contender){ .name = r->name, .rival = r, .misses = r->needs(r, shape->op, &shape->args) };
     }
-    for (int i = 0; i < c->n; i++) { /* as choose.c does without a tuning file */
-        const qn_kernel *k = c->at[i].kernel;
-        if (k && !c->at[i].misses && (c->chosen < 0 || k->isa >= c->at[c->chosen].kernel->isa)) c->chosen = i;
-    }
+    c->chosen = default_of(c, o->threads);
     return true;
 }
 
@@ -88,6 +123,17 @@ static void take(qn_contender *k, const qn_probe_result *r)
     k->nmse = r->nmse;
     k->worst = r->worst;
     snprintf(k->why, sizeof k->why, "%s", r->why);
+}
+
+static void take_from(qn_contender *k, const qn_contender *from)
+{
+    k->checked = from->checked;
+    k->right = from->right;
+    k->max_abs = from->max_abs;
+    k->max_rel = from->max_rel;
+    k->nmse = from->nmse;
+    k->worst = from->worst;
+    snprintf(k->why, sizeof k->why, "%s", from->why);
 }
 
 /* A shape as it is checked. */
@@ -140,7 +186,9 @@ static bool check_all(qn_contest *c, const qn_contest_opts *o, qn_err *e)
         qn_contender *k = &c->at[i];
         if (k->misses || k->cached) continue;
         if (o->progress && !o->progress(o->user, k->name, QN_CHECK_PART * i / c->n)) ok = qn_fail(e, QN_ECANCELLED, "stopped");
-        ok = ok && (k->kernel ? check_kernel(&t, k, o, e) : check_rival(&t, k, e));
+        const qn_contender *checked = k->lanes ? qn_contest_find(c, k->kernel, 0) : NULL; /* lanes make no difference */
+        if (checked && checked->checked) take_from(k, checked);
+        else ok = ok && (k->kernel ? check_kernel(&t, k, o, e) : check_rival(&t, k, e));
     }
     qn_references_close(&t.known);
     return ok;

@@ -9,9 +9,11 @@
 #include "probe/rival.h"
 
 typedef struct qn_contender {
-    const char *name;           /* the kernel's, or "openblas sgemm" */
+    const char *name;           /* the kernel's, or "openblas sgemm"; with "@1" behind it where it runs on one thread of several */
     const qn_kernel *kernel;    /* one of these two */
     const qn_rival *rival;
+    int lanes;                  /* 1: on the caller alone; 0: on all threads */
+    char label[80];
     const char *misses;         /* why it cannot take the shape; NULL: it can */
     bool checked, right;        /* checked against double precision at this shape (or smaller: see cut) */
     double max_abs, max_rel, nmse, worst;
@@ -36,6 +38,7 @@ typedef struct qn_contest {
 
 typedef struct qn_contest_opts {
     int isa;                    /* qn_isa: kernels of this level alone; 0: all that run here */
+    int threads;                /* that the pool will have; 0: 1. With more, kernels are also timed on one of them */
     double seconds;             /* to time one shape; 0: 1 */
     double interval;            /* stop when every interval is narrower than this share of its median; 0: 0.02 */
     u64 seed;
@@ -48,6 +51,9 @@ typedef struct qn_contest_opts {
 /* Lists who could take part, with the reasons of those who cannot. */
 bool qn_contest_open(qn_contest *c, const qn_shape *shape, const qn_rivals *rivals, const qn_contest_opts *o, qn_err *e);
 void qn_contest_close(qn_contest *c);
+
+/* The contender of a kernel on so many lanes; NULL: there is none. */
+const qn_contender *qn_contest_find(const qn_contest *c, const qn_kernel *k, int lanes);
 
 /* Checks and times whoever is not cached, on this pool. A contender that is wrong is not timed. */
 bool qn_contest_run(qn_contest *c, qn_pool *pool, const qn_contest_opts *o, qn_err *e);

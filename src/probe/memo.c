@@ -115,8 +115,8 @@ typedef struct key { const char *kernel, *code; char cpu[192]; const char *shape
 
 static key key_of(const qn_contest *c, const qn_contender *k, int threads)
 {
-    key y = { .kernel = k->name, .code = k->kernel ? qn_kernel_code(k->name) : k->rival->version, .shape = c->text,
-              .threads = threads };
+    key y = { .kernel = k->kernel ? k->kernel->name : k->name, .shape = c->text, .threads = k->lanes ? k->lanes : threads,
+              .code = k->kernel ? qn_kernel_code(k->kernel->name) : k->rival->version };
     snprintf(y.cpu, sizeof y.cpu, "%.150s, %s", qn_cpu_name(), qn_isa_name(qn_cpu_isa()));
     return y;
 }

@@ -1,5 +1,5 @@
-/* parts.h - what a fused op is made of: the shapes of the ops that would do the same one after the other, so that the probe can hold
- * the one against the sum of the others. */
+/* parts.h - what a fused op is made of: the shapes of the ops that would do the same one after the other, so that the probe
+ * can hold the one against the sum of the others. */
 #ifndef QN_PARTS_H
 #define QN_PARTS_H
 

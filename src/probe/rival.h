@@ -14,6 +14,7 @@ typedef struct qn_rival {
     void (*run)(void *job);
     void (*close)(void *job);
     const void *library;
+    int linger_ms;              /* its threads go on spinning so long after a call */
     int type;                   /* of its operands: DT_f32, DT_bf16, or DT_q8_0 for bytes */
 } qn_rival;
 

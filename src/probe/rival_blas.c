@@ -62,7 +62,8 @@ bool qn_rival_blas(qn_rivals *r, int threads, const char *version)
     if (set_threads) set_threads(threads);
     qn_rival *v = &r->at[r->n++];
     *v = (qn_rival){ .name = "openblas sgemm", .needs = needs, .prepare = prepare, .run = run, .close = qn_free,
-                     .library = r->blas, .type = DT_f32 };
+                     .library = r->blas, .type = DT_f32,
+                     .linger_ms = 30 }; /* 2^26 cycles, unless built otherwise */
     snprintf(v->version, sizeof v->version, "%s", version);
     return true;
 }

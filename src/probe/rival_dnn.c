@@ -205,7 +205,7 @@ bool qn_rival_dnn(qn_rivals *r, int threads, const char *version)
     for (size_t i = 0; i < QN_COUNT(rows); i++) {
         qn_rival *v = &r->at[r->n++];
         *v = (qn_rival){ .name = rows[i].name, .needs = needs, .prepare = prepare, .run = run, .close = close_job, .library = d,
-                         .type = rows[i].type };
+                         .type = rows[i].type, .linger_ms = 8 }; /* OpenMP's: 300,000 turns of a loop */
         snprintf(v->version, sizeof v->version, "oneDNN %.80s", version);
     }
     return true;

@@ -9,6 +9,8 @@
 
 #define ROWS_OF_TRIAL 13 /* one tile of 12 and a rest, in one pass: what kernels of different buckets must agree on */
 
+#define LEAST_GAIN 1.02
+
 typedef struct group {
     char shape[QN_SHAPE_TEXT];
     const qn_contest *of[N_BUCKETS]; /* the deepest contest of each bucket; NULL: not measured */
@@ -49,34 +51,36 @@ static bool same_bits(const qn_shape *shape, const qn_kernel *a, const qn_kernel
 
 /* ---- judging a group */
 
-static const qn_contender *entry(const qn_contest *c, const qn_kernel *k)
+static double ns_of(const qn_contest *c, const qn_contender *k)
 {
-    for (int i = 0; i < c->n; i++)
-        if (c->at[i].kernel == k && !c->at[i].misses && c->at[i].right && qn_contender_ns(c, &c->at[i]) > 0) return &c->at[i];
-    return NULL;
+    return k && k->kernel && !k->misses && k->right ? qn_contender_ns(c, k) : 0;
 }
 
-static const qn_kernel *default_of(const qn_contest *c) { return c->chosen >= 0 ? c->at[c->chosen].kernel : NULL; }
+static const qn_contender *default_of(const qn_contest *c) { return c->chosen >= 0 ? &c->at[c->chosen] : NULL; }
 
 /* Times as fast as the default, and the half-width of that. 0: one of the two was not timed. */
-static double gain(const qn_contest *c, const qn_kernel *k, double *error)
+static double gain(const qn_contest *c, const qn_contender *a, double *error)
 {
-    const qn_contender *a = entry(c, k), *d = entry(c, default_of(c));
-    if (!a || !d) return 0;
+    const qn_contender *d = default_of(c);
+    if (ns_of(c, a) <= 0 || ns_of(c, d) <= 0) return 0;
     const qn_stats *s = c->by_cold ? &a->cold : &a->warm, *t = c->by_cold ? &d->cold : &d->warm;
-    *error = 0.5 * ((s->hi - s->lo) / s->p50 + (t->hi - t->lo) / t->p50);
+    *error = a == d ? 0 : 0.5 * ((s->hi - s->lo) / s->p50 + (t->hi - t->lo) / t->p50);
     return t->p50 / s->p50;
 }
 
-/* The fastest of ours in a contest; the default where the difference is noise. */
-static const qn_kernel *favourite(const qn_contest *c)
+/* The fastest of ours in a contest, of one kernel or of all (NULL); the default where the difference is noise or below
+ * LEAST_GAIN: what was measured once may be otherwise tomorrow. */
+static const qn_contender *favourite(const qn_contest *c, const qn_kernel *only)
 {
-    const qn_kernel *best = default_of(c);
+    const qn_contender *best = default_of(c);
     double most = 1;
-    for (int i = 0; best && i < c->n; i++) {
+    if (!best) return NULL;
+    if (only && best->kernel != only) best = NULL, most = 0;
+    for (int i = 0; i < c->n; i++) {
         double error = 0;
-        const double g = c->at[i].kernel ? gain(c, c->at[i].kernel, &error) : 0;
-        if (g > most && g > 1 + error) most = g, best = c->at[i].kernel;
+        if (only && c->at[i].kernel != only) continue;
+        const double g = gain(c, &c->at[i], &error);
+        if (g > most && (most == 0 || g > LEAST_GAIN + error)) most = g, best = &c->at[i];
     }
     return best;
 }
@@ -88,10 +92,12 @@ static const qn_kernel *compromise(const group *g)
     double most = 0;
     for (int i = 0; i < qn_n_kernels; i++) {
         const qn_kernel *k = &qn_kernels[i];
-        double sum = 0, error = 0;
+        double sum = 0;
         bool fair = k->op == g->op;
         for (int b = 0; fair && b < N_BUCKETS; b++) {
-            const double x = g->of[b] ? gain(g->of[b], k, &error) : 1;
+            double error = 0;
+            const qn_contender *w = g->of[b] ? favourite(g->of[b], k) : NULL;
+            const double x = g->of[b] ? gain(g->of[b], w, &error) : 1;
             fair = x >= 1 - error && x > 0;
             sum += x;
         }
@@ -100,42 +106,47 @@ static const qn_kernel *compromise(const group *g)
     return best;
 }
 
-static bool add_row(const group *g, int bucket, const qn_kernel *k, const char *date, qn_tuned *w, qn_err *e)
+/* w NULL: the bucket was not measured. */
+static bool add_row(const group *g, int bucket, const qn_kernel *k, const qn_contender *w, int threads, const char *date,
+                    qn_tuned *out, qn_err *e)
 {
     double error = 0;
-    const double x = g->of[bucket] ? gain(g->of[bucket], k, &error) : 1;
-    const qn_tuned_row row = { .op = g->op, .shape = g->shape, .bucket = bucket, .kernel = k, .gain = x, .error = error,
-                               .date = date };
-    return qn_tuned_add(w, &row, e);
+    const double x = w ? gain(g->of[bucket], w, &error) : 1;
+    const int lanes = w && threads > 1 ? (w->lanes == 1 ? 1 : threads) : 0;
+    const qn_tuned_row row = { .op = g->op, .shape = g->shape, .bucket = bucket, .kernel = k, .lanes = lanes, .gain = x,
+                               .error = error, .date = date };
+    return qn_tuned_add(out, &row, e);
 }
 
-static bool judge(const group *g, const char *date, qn_tuned *w, qn_err *e)
+static bool judge(const group *g, int threads, const char *date, qn_tuned *out, qn_err *e)
 {
-    const qn_kernel *pick[N_BUCKETS] = { 0 }, *base = NULL;
+    const qn_contender *pick[N_BUCKETS] = { 0 };
+    const qn_kernel *base = NULL;
     const qn_shape *shape = NULL;
     bool mix = true;
     for (int b = 0; b < N_BUCKETS; b++) {
-        if (!g->of[b]) continue;
-        pick[b] = favourite(g->of[b]);
-        base = default_of(g->of[b]);
+        if (!g->of[b] || !default_of(g->of[b])) continue;
+        pick[b] = favourite(g->of[b], NULL);
+        base = default_of(g->of[b])->kernel;
         shape = &g->of[b]->shape;
     }
     if (!base) return true;
     for (int b = 0; b < N_BUCKETS; b++) {
         bool same = true;
-        if (pick[b] && !same_bits(shape, base, pick[b], &same, e)) return false;
+        if (pick[b] && !same_bits(shape, base, pick[b]->kernel, &same, e)) return false;
         mix = mix && same;
     }
     const qn_kernel *one = mix ? NULL : compromise(g);
-    if (!mix && (!one || one == base)) return true;
+    if (!mix && !one) one = base;
     for (int b = 0; b < N_BUCKETS; b++) {
-        const qn_kernel *k = mix ? pick[b] : one; /* one for all: also where nothing was measured */
-        if (k && (!mix || k != base) && !add_row(g, b, k, date, w, e)) return false;
+        const qn_contender *w = mix || !g->of[b] ? pick[b] : favourite(g->of[b], one);
+        const bool as_it_was = w ? w == default_of(g->of[b]) : mix || one == base; /* one for all: also where nothing was measured */
+        if (!as_it_was && !add_row(g, b, w ? w->kernel : one, w, threads, date, out, e)) return false;
     }
     return true;
 }
 
-bool qn_tune(const qn_contest *all, int n, const char *date, qn_tuned *winners, qn_err *e)
+bool qn_tune(const qn_contest *all, int n, int threads, const char *date, qn_tuned *winners, qn_err *e)
 {
     for (int i = 0; i < n; i++) {
         group g = { .op = all[i].shape.op };
@@ -149,7 +160,7 @@ bool qn_tune(const qn_contest *all, int n, const char *date, qn_tuned *winners, 
             const int b = qn_bucket(all[j].shape.args.n);
             if (!g.of[b] || all[j].shape.depth > g.of[b]->shape.depth) g.of[b] = &all[j];
         }
-        if (first && !judge(&g, date, winners, e)) return false;
+        if (first && !judge(&g, threads, date, winners, e)) return false;
     }
     return true;
 }

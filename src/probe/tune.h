@@ -7,7 +7,7 @@
 #include "kernel/tuned.h"
 #include "probe/contest.h"
 
-bool qn_tune(const qn_contest *all, int n, const char *date, qn_tuned *winners, qn_err *e);
+bool qn_tune(const qn_contest *all, int n, int threads, const char *date, qn_tuned *winners, qn_err *e);
 /* Writes the file anew: the winners, then the lines of other machines and other shapes that were there. Whole or not at all. */
 bool qn_tune_write(const qn_tuned *winners, const char *path, int threads, qn_err *e);
 

@@ -1,6 +1,7 @@
 /* avx512bf16/matmul.c - plain products of bf16 by the instruction that multiplies pairs and adds them to a float: 6 rows by 4
  * panels, as generic/gemm.h has it for floats. Both sides are packed by pairs of k, an odd k is filled up with zeros; 96 rows of
- * a and 4 panels of b at a time. alpha and beta are applied where sums are written. */
+ * a and 4 panels of b at a time (`pack`), or 384 rows and less of k (`tall`), as generic/matmul.h has them. alpha and beta are
+ * applied where sums are written. */
 #include <immintrin.h>
 #include <string.h>
 
@@ -11,8 +12,10 @@
 #define UNROLL _Pragma("GCC unroll 16")
 #define R 6
 #define P 4
-#define ROWS 96
+#define ROWS 384                /* the most of a variant */
 #define PAIRS 128               /* of k in a chunk: 32 KiB of b */
+
+typedef struct limits { int rows, pairs; } limits;
 
 typedef struct tile {
     const u32 *a;               /* [rows][PAIRS] */
@@ -99,11 +102,11 @@ static void pack_b(const qn_matmul *m, const u16 *b, int j, int k, int pairs, u3
     }
 }
 
-static void one_chunk(const qn_matmul *m, size_t batch, int row, int k, int begin, int end, const u32 *a)
+static void one_chunk(const qn_matmul *m, const limits *cut, size_t batch, int row, int k, int begin, int end, const u32 *a)
 {
     _Alignas(64) u32 b[P][PAIRS * QN_PANEL] = { { 0 } };
     const size_t n = (size_t)m->n, cols = (size_t)m->cols;
-    const int pairs = qn_mini(PAIRS, (m->k - k + 1) / 2), rows = qn_mini(ROWS, m->n - row);
+    const int pairs = qn_mini(cut->pairs, (m->k - k + 1) / 2), rows = qn_mini(cut->rows, m->n - row);
     const u16 *from = (const u16 *)m->b + batch * (size_t)m->k * cols;
     for (int i = begin; i < end; i += P) {
         const int panels = qn_mini(P, end - i), j = i * QN_PANEL;
@@ -118,18 +121,21 @@ static void one_chunk(const qn_matmul *m, size_t batch, int row, int k, int begi
     }
 }
 
-void qn_matmul_bf16_avx512bf16_pack(const void *args, qn_lane lane);
-void qn_matmul_bf16_avx512bf16_pack(const void *args, qn_lane lane)
+static void matmul(const qn_matmul *m, qn_lane lane, const limits cut)
 {
-    const qn_matmul *m = args;
     _Alignas(64) u32 a[ROWS * PAIRS];
-    const int n_panels = (m->cols + QN_PANEL - 1) / QN_PANEL, begin = lane_begin(n_panels, lane), end = lane_end(n_panels,
-                                                                                                                 lane);
-    for (size_t batch = 0; batch < (size_t)m->batch; batch++)
-        for (int row = 0; row < m->n; row += ROWS)
-            for (int k = 0; k < m->k; k += 2 * PAIRS) {
+    const int n_panels = (m->cols + QN_PANEL - 1) / QN_PANEL;
+    const int begin = lane_begin(n_panels, lane), end = lane_end(n_panels, lane);
+    for (size_t batch = 0; begin < end && batch < (size_t)m->batch; batch++)
+        for (int row = 0; row < m->n; row += cut.rows)
+            for (int k = 0; k < m->k; k += 2 * cut.pairs) {
                 const u16 *from = (const u16 *)m->a + batch * (size_t)m->n * (size_t)m->k;
-                pack_a(m, from, row, qn_mini(ROWS, m->n - row), k, qn_mini(PAIRS, (m->k - k + 1) / 2), a);
-                one_chunk(m, batch, row, k, begin, end, a);
+                pack_a(m, from, row, qn_mini(cut.rows, m->n - row), k, qn_mini(cut.pairs, (m->k - k + 1) / 2), a);
+                one_chunk(m, &cut, batch, row, k, begin, end, a);
             }
 }
+
+void qn_matmul_bf16_avx512bf16_pack(const void *args, qn_lane lane);
+void qn_matmul_bf16_avx512bf16_tall(const void *args, qn_lane lane);
+void qn_matmul_bf16_avx512bf16_pack(const void *args, qn_lane lane) { matmul(args, lane, (limits){ 96, 128 }); }
+void qn_matmul_bf16_avx512bf16_tall(const void *args, qn_lane lane) { matmul(args, lane, (limits){ 384, 96 }); }

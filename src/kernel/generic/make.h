@@ -1,4 +1,5 @@
-/* make.h - a generic kernel under its name: qn_<op>_<type>_<ISA>_gen, or another variant. The file that includes this says ISA. */
+/* make.h - a generic kernel under its name: qn_<op>_<type>_<ISA>_gen, or another variant.
+ * The file that includes this says ISA. */
 #ifndef QN_GENERIC_MAKE_H
 #define QN_GENERIC_MAKE_H
 

@@ -1,15 +1,18 @@
 /* matmul.h - plain matrix products by two routes. `pack`: tiles of gemm.h over chunks of k, both sides brought into its order as
- * they come by: 96 rows of a and 4 panels of b at a time, so that packing is a hundredth of the work. `few`: at most 8 rows, b
- * streams past once as it lies; packing it would cost as much as the product. */
+ * they come by. So many rows of a and 4 panels of b at a time: `pack` has 96 rows and 128 of k, `tall` 384 rows and 96 of k,
+ * so that b passes a third as often and a chunk of it leaves room in L1, but needs matrices that are large enough for it.
+ * `few`: at most 8 rows, b streams past once as it lies; packing it would cost as much as the product. */
 #ifndef QN_GENERIC_MATMUL_H
 #define QN_GENERIC_MATMUL_H
 
 #include "kernel/generic/gemm.h"
 #include "kernel/op.h"
 
-#define MM_ROWS 96
+#define MM_ROWS 384     /* the most of a variant */
 #define MM_CHUNK 128
 #define MM_FEW 8
+#define MM_SHORT 256    /* k up to which LANES dots are made together */
+#define MM_WIDE 12      /* vectors of neighbouring columns at once, where there are so many */
 #define MM_OUTLINE static __attribute__((noinline))
 
 /* Elements of a and b as floats, wherever they lie. */
@@ -43,12 +46,14 @@ static void mm_scale_y(const mm *t, int begin, int end)
 MM_OUTLINE void mm_tile_many(const gemm *t) { gemm_tile(t, gemm_f32, GEMM_R, GEMM_P); }
 MM_OUTLINE void mm_tile_one(const gemm *t) { gemm_tile(t, gemm_f32, 1, GEMM_P); }
 
-INLINE void mm_pack_a(const mm *t, const gemm_at at, const mm_one one, int row, int n, int p, int k, float *out)
+typedef struct mm_cut { int rows, chunk; } mm_cut; /* of a variant */
+
+INLINE void mm_pack_a(const mm *t, const gemm_at at, const mm_one one, int row, int n, int p, int k, int chunk, float *out)
 {
     const float alpha = t->m->alpha;
     for (int i = 0; i < n; i++) {
         const size_t r = (size_t)(row + i), from = r * (size_t)t->m->k + (size_t)p;
-        float *to = out + (size_t)i * MM_CHUNK;
+        float *to = out + (size_t)i * (size_t)chunk;
         int c = 0;
         if (t->m->ta)
             for (; c < k; c++) to[c] = alpha * one(t->a, (size_t)(p + c) * (size_t)t->m->n + r);
@@ -76,31 +81,40 @@ INLINE void mm_pack_b(const mm *t, const gemm_at at, const mm_one one, int j, in
     }
 }
 
-INLINE void mm_pack(const qn_matmul *m, qn_lane lane, const gemm_at at, const mm_one one, size_t size)
+/* The panels begin .. end of all rows, for k from p on; a: packed rows. */
+INLINE void mm_panels(const mm *t, const gemm_at at, const mm_one one, const mm_cut cut, int row, int p, int begin, int end,
+                      const float *a)
 {
-    _Alignas(64) float a[MM_ROWS * MM_CHUNK], b[GEMM_P][MM_CHUNK * QN_PANEL] = { { 0 } };
+    _Alignas(64) float b[GEMM_P][MM_CHUNK * QN_PANEL] = { { 0 } };
+    const qn_matmul *m = t->m;
+    const int n = qn_mini(cut.rows, m->n - row), k = qn_mini(cut.chunk, m->k - p);
+    const size_t step = (size_t)cut.chunk;
+    for (int i = begin; i < end; i += GEMM_P) {
+        const int panels = qn_mini(GEMM_P, end - i), j = i * QN_PANEL;
+        for (int q = 0; q < panels; q++) mm_pack_b(t, at, one, j + q * QN_PANEL, p, k, b[q]);
+        /* panels behind a lane's last one are another lane's: their sums are not written */
+        gemm g = { .x = a, .x_stride = step, .w = b, .w_stride = MM_CHUNK * QN_PANEL, .k = k,
+                   .y = t->y + (size_t)row * (size_t)m->cols + (size_t)j, .y_stride = (size_t)m->cols,
+                   .left = qn_mini(m->cols - j, panels * QN_PANEL), .begin = p == 0 && m->beta == 0,
+                   .bias = m->bias && p + k == m->k ? m->bias + j : NULL };
+        int r = 0;
+        for (; r + GEMM_R <= n; r += GEMM_R, g.x += GEMM_R * step, g.y += GEMM_R * g.y_stride) mm_tile_many(&g);
+        for (; r < n; r++, g.x += step, g.y += g.y_stride) mm_tile_one(&g);
+    }
+}
+
+INLINE void mm_pack(const qn_matmul *m, qn_lane lane, const gemm_at at, const mm_one one, size_t size, const mm_cut cut)
+{
+    _Alignas(64) float a[MM_ROWS * MM_CHUNK];
     const int n_panels = (m->cols + QN_PANEL - 1) / QN_PANEL, begin = lane_begin(n_panels, lane), end = lane_end(n_panels, lane);
-    for (size_t batch = 0; batch < (size_t)m->batch; batch++) {
+    for (size_t batch = 0; begin < end && batch < (size_t)m->batch; batch++) {
         const mm t = mm_batch(m, batch, size);
         mm_scale_y(&t, begin * QN_PANEL, qn_mini(end * QN_PANEL, m->cols));
-        for (int row = 0; row < m->n; row += MM_ROWS) {
-            for (int p = 0; p < m->k; p += MM_CHUNK) {
-                const int n = qn_mini(MM_ROWS, m->n - row), k = qn_mini(MM_CHUNK, m->k - p);
-                mm_pack_a(&t, at, one, row, n, p, k, a);
-                for (int i = begin; i < end; i += GEMM_P) {
-                    const int panels = qn_mini(GEMM_P, end - i), j = i * QN_PANEL;
-                    for (int q = 0; q < panels; q++) mm_pack_b(&t, at, one, j + q * QN_PANEL, p, k, b[q]);
-                    /* panels behind a lane's last one are another lane's: their sums are not written */
-                    gemm g = { .x = a, .x_stride = MM_CHUNK, .w = b, .w_stride = MM_CHUNK * QN_PANEL, .k = k,
-                               .y = t.y + (size_t)row * (size_t)m->cols + (size_t)j, .y_stride = (size_t)m->cols,
-                               .left = qn_mini(m->cols - j, panels * QN_PANEL), .begin = p == 0 && m->beta == 0,
-                               .bias = m->bias && p + k == m->k ? m->bias + j : NULL };
-                    int r = 0;
-                    for (; r + GEMM_R <= n; r += GEMM_R, g.x += GEMM_R * MM_CHUNK, g.y += GEMM_R * g.y_stride) mm_tile_many(&g);
-                    for (; r < n; r++, g.x += MM_CHUNK, g.y += g.y_stride) mm_tile_one(&g);
-                }
+        for (int row = 0; row < m->n; row += cut.rows)
+            for (int p = 0; p < m->k; p += cut.chunk) {
+                mm_pack_a(&t, at, one, row, qn_mini(cut.rows, m->n - row), p, qn_mini(cut.chunk, m->k - p), cut.chunk, a);
+                mm_panels(&t, at, one, cut, row, p, begin, end, a);
             }
-        }
     }
 }
 
@@ -113,7 +127,18 @@ INLINE void mm_finish(const mm *t, size_t i, int j, float sum)
     *y = t->m->alpha * sum + was + (t->m->bias ? t->m->bias[j] : 0);
 }
 
-/* Dots of one row of a with `across` rows of b, all contiguous. */
+/* The same for the first n of a vector of columns. */
+INLINE void mm_finish_all(const mm *t, size_t i, int j, vf sums, const int n)
+{
+    float *y = t->y + i * (size_t)t->m->cols + (size_t)j;
+    vf v = splat(t->m->alpha) * sums;
+    if (t->m->beta != 0) v += splat(t->m->beta) * (n == LANES ? load(y) : load_first(y, n));
+    if (t->m->bias) v += n == LANES ? load(t->m->bias + j) : load_first(t->m->bias + j, n);
+    if (n == LANES) store(y, v);
+    else store_first(y, v, n);
+}
+
+/* Dots of one row of a with 4 rows of b, all contiguous and long. */
 INLINE void mm_dots(const mm *t, const gemm_at at, const mm_one one, size_t i, int j, const int across)
 {
     const size_t k = (size_t)t->m->k;
@@ -135,46 +160,84 @@ INLINE void mm_dots(const mm *t, const gemm_at at, const mm_one one, size_t i, i
     UNROLL for (int q = 0; q < across; q++) mm_finish(t, i, j + q, sums[q]);
 }
 
-/* One row of a times `across` vectors of neighbouring columns: b is read row by row. */
-INLINE void mm_columns(const mm *t, const gemm_at at, const mm_one one, size_t i, int j, const int across)
+/* Dots with LANES short rows of b, added up across lanes all at once; behind the last row that one stands again. */
+INLINE void mm_short_dots(const mm *t, const gemm_at at, const mm_one one, size_t i, int j)
+{
+    const size_t k = (size_t)t->m->k;
+    const int n = qn_mini(LANES, t->m->cols - j);
+    vf acc[LANES];
+    size_t c = 0;
+    UNROLL for (int q = 0; q < LANES; q++) acc[q] = splat(0);
+    for (; c + LANES <= k; c += LANES) {
+        const vf x = at(t->a, i * k + c);
+        UNROLL for (int q = 0; q < LANES; q++) acc[q] = vfma(x, at(t->b, (size_t)(j + qn_mini(q, n - 1)) * k + c), acc[q]);
+    }
+    vf all = sums(acc);
+    for (; c < k; c++) {
+        const float x = one(t->a, i * k + c);
+        UNROLL for (int q = 0; q < LANES; q++) all[q] += x * one(t->b, (size_t)(j + qn_mini(q, n - 1)) * k + c);
+    }
+    mm_finish_all(t, i, j, all, n);
+}
+
+/* One row of a times `across` vectors of neighbouring columns: b is read row by row, CHAINS of them at once. */
+INLINE void mm_columns(const mm *t, const gemm_at at, const mm_one one, size_t i, int j, const int across, const int chains)
 {
     const size_t k = (size_t)t->m->k, cols = (size_t)t->m->cols;
-    vf acc[4];
-    UNROLL for (int q = 0; q < across; q++) acc[q] = splat(0);
-    for (size_t c = 0; c < k; c++) {
-        const vf x = splat(one(t->a, i * k + c));
-        UNROLL for (int q = 0; q < across; q++) acc[q] = vfma(x, at(t->b, c * cols + (size_t)(j + q * LANES)), acc[q]);
-    }
+    vf acc[MM_WIDE][4];
+    size_t c = 0;
     UNROLL for (int q = 0; q < across; q++)
-        for (int v = 0; v < LANES; v++) mm_finish(t, i, j + q * LANES + v, acc[q][v]);
+        UNROLL for (int h = 0; h < chains; h++) acc[q][h] = splat(0);
+    for (; c + (size_t)chains <= k; c += (size_t)chains)
+        UNROLL for (int h = 0; h < chains; h++) {
+            const vf x = splat(one(t->a, i * k + c + (size_t)h));
+            UNROLL for (int q = 0; q < across; q++)
+                acc[q][h] = vfma(x, at(t->b, (c + (size_t)h) * cols + (size_t)(j + q * LANES)), acc[q][h]);
+        }
+    for (; c < k; c++) {
+        const vf x = splat(one(t->a, i * k + c));
+        UNROLL for (int q = 0; q < across; q++) acc[q][0] = vfma(x, at(t->b, c * cols + (size_t)(j + q * LANES)), acc[q][0]);
+    }
+    UNROLL for (int q = 0; q < across; q++) {
+        UNROLL for (int h = 1; h < chains; h++) acc[q][0] += acc[q][h];
+        mm_finish_all(t, i, j + q * LANES, acc[q][0], LANES);
+    }
 }
 
 INLINE void mm_column(const mm *t, const mm_one one, size_t i, int j)
 {
     const size_t k = (size_t)t->m->k, cols = (size_t)t->m->cols;
     float s = 0;
-    for (size_t c = 0; c < k; c++) s += one(t->a, i * k + c) * one(t->b, t->m->tb ? (size_t)j * k + c : c * cols + (size_t)j);
+    for (size_t c = 0; c < k; c++) s += one(t->a, i * k + c) * one(t->b, c * cols + (size_t)j);
     mm_finish(t, i, j, s);
+}
+
+/* Columns j .. end of one batch; where a kind of step begins depends on the sizes alone. */
+INLINE void mm_few_block(const mm *t, const gemm_at at, const mm_one one, size_t i, int j, int end)
+{
+    const qn_matmul *m = t->m;
+    while (j < end) {
+        const int left = end - j;
+        int across = 1;
+        if (m->tb && m->k <= MM_SHORT) across = LANES, mm_short_dots(t, at, one, i, j);
+        else if (m->tb && left >= 4) across = 4, mm_dots(t, at, one, i, j, 4);
+        else if (m->tb) mm_dots(t, at, one, i, j, 1);
+        else if (left >= MM_WIDE * LANES) across = MM_WIDE * LANES, mm_columns(t, at, one, i, j, MM_WIDE, 1);
+        else if (left >= 4 * LANES) across = 4 * LANES, mm_columns(t, at, one, i, j, 4, 4);
+        else if (left >= LANES) across = LANES, mm_columns(t, at, one, i, j, 1, 4);
+        else mm_column(t, one, i, j);
+        j += across;
+    }
 }
 
 INLINE void mm_few(const qn_matmul *m, qn_lane lane, const gemm_at at, const mm_one one, size_t size)
 {
-    const int blocks = (m->cols + 4 * LANES - 1) / (4 * LANES); /* of columns; the same for any number of lanes */
-    const int first = lane_begin(blocks, lane) * 4 * LANES, last = qn_mini(lane_end(blocks, lane) * 4 * LANES, m->cols);
-    for (size_t batch = 0; batch < (size_t)m->batch; batch++) {
-        const mm t = mm_batch(m, batch, size);
-        for (int j = first; j < last;) {
-            const int across = m->tb ? (last - j >= 4 ? 4 : 1)
-                                     : last - j >= 4 * LANES ? 4 * LANES : last - j >= LANES ? LANES : 1;
-            for (size_t i = 0; i < (size_t)m->n; i++) {
-                if (m->tb && across == 4) mm_dots(&t, at, one, i, j, 4);
-                else if (m->tb) mm_dots(&t, at, one, i, j, 1);
-                else if (across == 4 * LANES) mm_columns(&t, at, one, i, j, 4);
-                else if (across == LANES) mm_columns(&t, at, one, i, j, 1);
-                else mm_column(&t, one, i, j);
-            }
-            j += across;
-        }
+    const int wide = MM_WIDE * LANES, blocks = (m->cols + wide - 1) / wide; /* of columns, in every batch */
+    const int begin = lane_begin(m->batch * blocks, lane), end = lane_end(m->batch * blocks, lane);
+    for (int u = begin; u < end; u++) {
+        const mm t = mm_batch(m, (size_t)(u / blocks), size);
+        const int j = u % blocks * wide, last = qn_mini(j + wide, m->cols);
+        for (size_t i = 0; i < (size_t)m->n; i++) mm_few_block(&t, at, one, i, j, last);
     }
 }
 
@@ -186,7 +249,15 @@ static const char *mm_few_needs(const qn_args *a)
 /* A file makes all kernels of its level with MATMULS(level). */
 #define MATMUL(type, isa, bytes) \
     void qn_matmul_##type##_##isa##_pack(const void *args, qn_lane lane); \
-    void qn_matmul_##type##_##isa##_pack(const void *args, qn_lane lane) { mm_pack(args, lane, gemm_##type, mm_##type, bytes); } \
+    void qn_matmul_##type##_##isa##_pack(const void *args, qn_lane lane) \
+    { \
+        mm_pack(args, lane, gemm_##type, mm_##type, bytes, (mm_cut){ 96, 128 }); \
+    } \
+    void qn_matmul_##type##_##isa##_tall(const void *args, qn_lane lane); \
+    void qn_matmul_##type##_##isa##_tall(const void *args, qn_lane lane) \
+    { \
+        mm_pack(args, lane, gemm_##type, mm_##type, bytes, (mm_cut){ 384, 96 }); \
+    } \
     void qn_matmul_##type##_##isa##_few(const void *args, qn_lane lane); \
     void qn_matmul_##type##_##isa##_few(const void *args, qn_lane lane) { mm_few(args, lane, gemm_##type, mm_##type, bytes); } \
     const char *qn_matmul_##type##_##isa##_few_needs(const qn_args *a); \

@@ -33,6 +33,7 @@ qn_cost qn_best_cost(const qn_args *args, int ctx)
 }
 
 const qn_args qn_best_cases[] = {
-    { .best = { .n = 1, .d = 5000, .k = 40 } }, { .best = { .n = 5, .d = 173, .k = 1 } }, { .best = { .n = 2, .d = 64, .k = 64 } },
-    { .best = { .n = 3, .d = 1153, .k = 7 } },  { .best = { .n = 2, .d = 3, .k = 5 } },   { 0 },
+    { .best = { .n = 1, .d = 5000, .k = 40 } }, { .best = { .n = 5, .d = 173, .k = 1 } },
+    { .best = { .n = 2, .d = 64, .k = 64 } },   { .best = { .n = 3, .d = 1153, .k = 7 } },
+    { .best = { .n = 2, .d = 3, .k = 5 } },     { 0 },
 };
