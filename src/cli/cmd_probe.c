@@ -238,7 +238,8 @@ static void show_bar(fair *f)
 static bool hold(fair *f, qn_contest *k, const qn_spec *spec, qn_err *e)
 {
     const probe_args *a = f->a;
-    const qn_contest_opts o = { .isa = a->isa, .threads = qn_pool_n(f->pool), .seconds = a->seconds, .seed = a->seed, .timeout_s = a->timeout_s, .memo = f->memo,
+    const qn_contest_opts o = { .isa = a->isa, .threads = qn_pool_n(f->pool), .seconds = a->seconds, .seed = a->seed,
+                                .timeout_s = a->timeout_s, .memo = f->memo,
                                 .progress = tell, .user = f };
     const int threads = qn_pool_n(f->pool);
     qn_err ignored = { 0 }; /* a cache that fails is no reason to stop */
@@ -317,7 +318,8 @@ static bool keep_winners(fair *f, qn_err *e)
     char *path = qn_cli_tuning_path();
     if (!path) return qn_fail(e, QN_EIO, "--tune: there is no folder to keep winners in (HOME is not set)");
     strftime(date, sizeof date, "%Y-%m-%d", gmtime_r(&now, &utc));
-    bool ok = qn_tune(f->all, f->n, qn_pool_n(f->pool), date, &winners, e) && qn_tune_write(&winners, path, qn_pool_n(f->pool), e);
+    const int threads = qn_pool_n(f->pool);
+    bool ok = qn_tune(f->all, f->n, threads, date, &winners, e) && qn_tune_write(&winners, path, threads, e);
     if (ok) qn_cli_note(f->c, "%zu winners kept in %s; `quern plan` says where they are used", winners.n, path);
     for (size_t i = 0; ok && i < winners.n; i++)
         qn_cli_debug(f->c, "%s %s: %s, %.2fx", qn_ops[winners.at[i].op].name, winners.at[i].shape, winners.at[i].kernel->name,

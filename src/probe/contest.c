@@ -38,20 +38,24 @@ static int default_of(const qn_contest *c, int threads)
     int best = -1;
     for (int i = 0; i < c->n; i++) {
         const qn_kernel *k = c->at[i].kernel;
-        if (k && !c->at[i].misses && (best < 0 || k->isa >= c->at[best].kernel->isa)) best = i;
+        if (k && !c->at[i].lanes && !c->at[i].misses && (best < 0 || k->isa >= c->at[best].kernel->isa)) best = i;
     }
     if (best < 0 || threads <= 1 || c->shape.args.n > qn_rows_alone(c->shape.op, &c->shape.args)) return best;
     const qn_contender *alone = qn_contest_find(c, c->at[best].kernel, 1);
     return alone ? (int)(alone - c->at) : best;
 }
 
-/* Kernels of the level that a plan would take, once more on one thread: what waking the others costs is a part of the choice. */
+/* Kernels of the level that a plan would take, once more on one thread: what waking the others costs is a part of the choice. Of
+ * all levels where there is little work. */
+#define LITTLE 4e6 /* bytes */
+
 static void add_alone(qn_contest *c)
 {
     const int n = c->n, chosen = default_of(c, 1);
     for (int i = 0; chosen >= 0 && i < n; i++) {
         const qn_contender *k = &c->at[i];
-        if (!k->kernel || k->misses || k->kernel->isa != c->at[chosen].kernel->isa) continue;
+        const bool little = (double)c->cost.bytes < LITTLE && k->kernel && k->kernel->isa > ISA_ref;
+        if (!k->kernel || k->misses || (k->kernel->isa != c->at[chosen].kernel->isa && !little)) continue;
         qn_contender *one = &c->at[c->n++];
         *one = (qn_contender){ .kernel = k->kernel, .lanes = 1 };
         snprintf(one->label, sizeof one->label, "%.76s@1", k->kernel->name);

@@ -9,7 +9,7 @@
 #include "probe/rival.h"
 
 typedef struct qn_contender {
-    const char *name;           /* the kernel's, or "openblas sgemm"; with "@1" behind it where it runs on one thread of several */
+    const char *name;           /* the kernel's, or "openblas sgemm"; "...@1": on one thread of several */
     const qn_kernel *kernel;    /* one of these two */
     const qn_rival *rival;
     int lanes;                  /* 1: on the caller alone; 0: on all threads */

@@ -184,7 +184,7 @@ bool qn_contest_time(qn_contest *c, qn_pool *pool, const qn_contest_opts *o, qn_
     qn_case data;
     if (!qn_case_open_timed(&data, &c->shape, o->seed ? o->seed : 1, e)) return false;
     race r = { .c = c, .data = &data, .pool = pool };
-    r.pieces = c->shape.op == OP_matmul ? qn_pool_n(pool) /* in no plan, and each piece packs a for itself */
+    r.pieces = c->shape.op == OP_matmul ? qn_pool_n(pool) * (data.args.n > 8 ? 4 : 1) /* in no plan */
                                         : qn_pieces(c->shape.op, &data.args, qn_bucket(data.args.n), qn_pool_n(pool));
     bool ok = make_room(&r, e) && line_up(&r, e);
     for (int i = 0; ok && i < r.n; i++) pace(&r, &r.at[i]);

@@ -140,7 +140,7 @@ static bool judge(const group *g, int threads, const char *date, qn_tuned *out, 
     if (!mix && !one) one = base;
     for (int b = 0; b < N_BUCKETS; b++) {
         const qn_contender *w = mix || !g->of[b] ? pick[b] : favourite(g->of[b], one);
-        const bool as_it_was = w ? w == default_of(g->of[b]) : mix || one == base; /* one for all: also where nothing was measured */
+        const bool as_it_was = w ? w == default_of(g->of[b]) : mix || one == base; /* one for all: measured or not */
         if (!as_it_was && !add_row(g, b, w ? w->kernel : one, w, threads, date, out, e)) return false;
     }
     return true;

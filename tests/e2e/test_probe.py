@@ -156,6 +156,26 @@ def test_tuned_plans(home):
     assert step["kernel"][0] != "add_ref"
 
 
+def test_threads_are_a_choice(home):
+    """With two threads every kernel of the plan's level is also timed on one; the winners say which it was, and plans obey."""
+    r = quern("probe", "--time", 0.02, "-t", 2, "--json", "--spec", "op=add n=1 d=64", "--spec", "op=qlinear type=q8_0 n=1 rows=4864 cols=896")
+    assert r.rc == 0, r.err
+    small, large = r.out.split('{"spec": ')[1:]
+    assert "@1" in small and re.search(r'"name": "add_f32_\w+@1".*?"engine": true', small)  # too little work to share
+    (chosen,) = [v["name"] for v in json.loads('{"spec": ' + large)["variants"] if v.get("engine")]
+    assert chosen.startswith("qlinear_q8_0") and "@" not in chosen
+    path = home / "cache" / "winners.jsonl"
+    plan = quern("plan", MODEL, "-t", 2, "--json").json()
+    step = next(s for s in plan["steps"] if s["op"] == "add")
+    line = {"cpu": quern("doctor", "--fast", "--json").json()["machine"]["cpu"], "threads": 2, "op": "add", "rows": "9+", "lanes": 1,
+            "shape": re.sub(r"op=add n=\d+ ", "", step["shape"]), "kernel": step["kernel"][2], "gain": 1.5, "error": 0.01, "date": "2026-11-20"}
+    path.write_text(json.dumps(line) + "\n")
+    step = next(s for s in quern("plan", MODEL, "-t", 2, "--json").json()["steps"] if s["op"] == "add")
+    assert step["reason"][2] == f"tuned: {step['kernel'][2]} on one thread, 1.50x the default (+- 1 %), 2026-11-20"
+    same = [quern("run", MODEL, "-p", "hello there, how are you", "-n", 8, "--temp", 0, "-t", 2, *more).out for more in ([], ["--no-tuning"])]
+    assert same[0] == same[1]
+
+
 def test_an_override(home):
     r = quern("plan", MODEL, "--kernel", "add=add_ref", "--json").json()
     assert {k for s in r["steps"] if s["op"] == "add" for k in s["kernel"]} == {"add_ref"}

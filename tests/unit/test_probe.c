@@ -8,6 +8,7 @@
 #include <math.h>
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "kernel/ref/ref.h"
@@ -88,6 +89,19 @@ static void lanes_overlap(const void *args, qn_lane lane)
     qn_add_ref(args, (qn_lane){ 0, 1 });
 }
 
+/* Lanes write to one place without a word to each other: right as long as they come one after the other. */
+static volatile int shared_scratch;
+
+static void races(const void *args, qn_lane lane)
+{
+    const qn_linear *a = args;
+    const int first = lane_begin(a->rows, lane);
+    qn_linear_ref(args, lane);
+    shared_scratch = lane.i;
+    usleep(300);
+    if (shared_scratch != lane.i && first < lane_end(a->rows, lane)) a->y[first] += 1;
+}
+
 static void hides_infinity(const void *args, qn_lane lane)
 {
     const qn_swiglu *a = args;
@@ -129,7 +143,8 @@ static void wrong_page(const void *args, qn_lane lane)
 
 static void check(qn_op op, qn_kernel_fn fn, const char *why)
 {
-    const qn_kernel planted = { "planted", op, DT_f32, ISA_base, "planted", fn, NULL };
+    const qn_kernel planted = { .name = "planted", .op = op, .type = DT_f32, .isa = ISA_base, .variant = "planted", .fn = fn,
+                                .slack = 1 };
     const qn_probe_opts o = { .op = -1, .type = -1, .seed = 7, .timeout_s = fn == hangs ? 1 : 20 };
     qn_probe_result r;
     qn_err e;
@@ -179,6 +194,7 @@ static void test_wrong_law(void **state)
     check(OP_linear, depends_on_lanes, "one lane");
     check(OP_linear, depends_on_rows, "all rows at once");
     check(OP_add, lanes_overlap, "one lane");
+    check(OP_linear, races, "one lane");
 }
 
 static void test_crash_and_hang(void **state)
@@ -217,7 +233,8 @@ static void test_filters(void **state)
 static void test_no_memory(void **state)
 {
     (void)state;
-    const qn_kernel k = { "planted", OP_add, DT_f32, ISA_base, "planted", qn_add_ref, NULL };
+    const qn_kernel k = { .name = "planted", .op = OP_add, .type = DT_f32, .isa = ISA_base, .variant = "planted",
+                          .fn = qn_add_ref, .slack = 1 };
     const qn_probe_opts o = { .op = -1, .type = -1, .seed = 7 };
     int refused = 0;
     for (u64 n = 1; n < 64; n++) {

@@ -2,7 +2,8 @@
  * activations broadcast from memory. An output is one chain of dot products over the columns from
  * first to last, for every number of rows: the law of rows. A tile is R rows of x by P panels: with
  * one row, four panels side by side hide the latency of the chain; with four rows and four panels
- * 8 loads feed 16 dot products. */
+ * 8 loads feed 16 dot products. Variants, the same bits from each: `r12` has tiles of 4 rows by 4 panels
+ * (12 by 1 where panels run out), `r6` of 6 by 4; `far` asks for weights of up to two rows of x ahead of time. */
 #include <immintrin.h>
 
 #include "kernel/op.h"
@@ -11,6 +12,9 @@
 #define INLINE static inline __attribute__((always_inline))
 #define UNROLL _Pragma("GCC unroll 16")
 #define ROWS 96 /* rows of x that share a panel while it is in L2 */
+#define AHEAD 64 /* pairs: 4 KiB of each panel */
+
+typedef struct variant { int rows; bool fetch; } variant;
 
 INLINE __m512bh pair_at(const u16 *x)
 {
@@ -33,19 +37,21 @@ INLINE void put(const task *t, int r, int p, __m512 v)
     _mm512_mask_storeu_ps(a->y + (size_t)(t->row + r) * (size_t)a->rows + (size_t)first, mask, v);
 }
 
-INLINE void tile(const task *t, const int R, const int P)
+INLINE void tile(const task *t, const int R, const int P, const bool fetch)
 {
     const qn_blinear *a = t->a;
     const size_t pairs = (size_t)a->cols / 2;
     const qn_panel_bf16 *w = (const qn_panel_bf16 *)(const void *)a->panels +
                              (size_t)t->panel * pairs;
-    __m512 acc[16];
+    __m512 acc[24];
     UNROLL
     for (int i = 0; i < R * P; i++) acc[i] = _mm512_setzero_ps();
     for (size_t k = 0; k < pairs; k++) {
         __m512bh v[4];
         UNROLL
         for (int p = 0; p < P; p++) v[p] = (__m512bh)_mm512_loadu_si512(&w[(size_t)p * pairs + k]);
+        UNROLL
+        for (int p = 0; fetch && p < P; p++) __builtin_prefetch(&w[(size_t)p * pairs + k + AHEAD], 0, 0);
         UNROLL
         for (int r = 0; r < R; r++) {
             const __m512bh x = pair_at(a->x + (size_t)(t->row + r) * (size_t)a->cols + 2 * k);
@@ -59,35 +65,42 @@ INLINE void tile(const task *t, const int R, const int P)
 }
 
 /* Rows row .. row+n of x times panels begin .. end. */
-static void block(const qn_blinear *a, int row, int n, int begin, int end)
+INLINE void block(const qn_blinear *a, const variant v, int row, int n, int begin, int end)
 {
     task t = { .a = a };
     for (t.panel = begin; t.panel < end;) {
         const int wide = end - t.panel >= 4 ? 4 : 1;
         int r = 0;
-        for (; wide == 4 && r + 4 <= n; r += 4) t.row = row + r, tile(&t, 4, 4);
-        for (; wide == 4 && r + 2 <= n; r += 2) t.row = row + r, tile(&t, 2, 4);
-        for (; wide == 4 && r < n; r++) t.row = row + r, tile(&t, 1, 4);
-        for (; r + 12 <= n; r += 12) t.row = row + r, tile(&t, 12, 1);
-        for (; r + 4 <= n; r += 4) t.row = row + r, tile(&t, 4, 1);
-        for (; r < n; r++) t.row = row + r, tile(&t, 1, 1);
+        for (; v.rows == 6 && wide == 4 && r + 6 <= n; r += 6) t.row = row + r, tile(&t, 6, 4, false);
+        for (; wide == 4 && r + 4 <= n; r += 4) t.row = row + r, tile(&t, 4, 4, false);
+        for (; wide == 4 && r + 2 <= n; r += 2) t.row = row + r, tile(&t, 2, 4, v.fetch);
+        for (; wide == 4 && r < n; r++) t.row = row + r, tile(&t, 1, 4, v.fetch);
+        for (; r + 12 <= n; r += 12) t.row = row + r, tile(&t, 12, 1, false);
+        for (; r + 4 <= n; r += 4) t.row = row + r, tile(&t, 4, 1, false);
+        for (; r < n; r++) t.row = row + r, tile(&t, 1, 1, false);
         t.panel += wide;
     }
 }
 
-static void blinear(const void *args, qn_lane lane)
+INLINE void blinear(const void *args, const variant v, qn_lane lane)
 {
     const qn_blinear *a = args;
     const int n_panels = (a->rows + QN_PANEL - 1) / QN_PANEL;
     for (int row = 0; row < a->n; row += ROWS)
-        block(a, row, a->n - row < ROWS ? a->n - row : ROWS, lane_begin(n_panels, lane),
+        block(a, v, row, a->n - row < ROWS ? a->n - row : ROWS, lane_begin(n_panels, lane),
               lane_end(n_panels, lane));
 }
 
-void qn_blinear_f16_avx512bf16_r12(const void *args, qn_lane lane);
-void qn_blinear_bf16_avx512bf16_r12(const void *args, qn_lane lane);
-void qn_blinear_f16_avx512bf16_r12(const void *args, qn_lane lane) { blinear(args, lane); }
-void qn_blinear_bf16_avx512bf16_r12(const void *args, qn_lane lane) { blinear(args, lane); }
+/* F16 and BF16 become the same panels. */
+#define MAKE(which, ...) \
+    static void run_##which(const void *args, qn_lane lane) { blinear(args, (variant)__VA_ARGS__, lane); } \
+    void qn_blinear_f16_avx512bf16_##which(const void *args, qn_lane lane); \
+    void qn_blinear_bf16_avx512bf16_##which(const void *args, qn_lane lane); \
+    void qn_blinear_f16_avx512bf16_##which(const void *args, qn_lane lane) { run_##which(args, lane); } \
+    void qn_blinear_bf16_avx512bf16_##which(const void *args, qn_lane lane) { run_##which(args, lane); }
+MAKE(r12, { 4, false })
+MAKE(r6, { 6, false })
+MAKE(far, { 4, true })
 
 void qn_narrow_f32_avx512bf16_r1(const void *args, qn_lane lane);
 /* vcvtneps2bf16 flushes denormals; the arithmetic of the dot product would do the same to them. */

@@ -1,6 +1,6 @@
 /* avx512bf16/matmul.c - plain products of bf16 by the instruction that multiplies pairs and adds them to a float: 6 rows by 4
  * panels, as generic/gemm.h has it for floats. Both sides are packed by pairs of k, an odd k is filled up with zeros; 96 rows of
- * a and 4 panels of b at a time (`pack`), or 384 rows and less of k (`tall`), as generic/matmul.h has them. alpha and beta are
+ * a and 4 panels of b at a time (`pack`), or 264 rows and more of k (`tall`), as generic/matmul.h has them. alpha and beta are
  * applied where sums are written. */
 #include <immintrin.h>
 #include <string.h>
@@ -12,8 +12,8 @@
 #define UNROLL _Pragma("GCC unroll 16")
 #define R 6
 #define P 4
-#define ROWS 384                /* the most of a variant */
-#define PAIRS 128               /* of k in a chunk: 32 KiB of b */
+#define ROWS 264                /* the most of a variant */
+#define PAIRS 256
 
 typedef struct limits { int rows, pairs; } limits;
 
@@ -104,13 +104,14 @@ static void pack_b(const qn_matmul *m, const u16 *b, int j, int k, int pairs, u3
 
 static void one_chunk(const qn_matmul *m, const limits *cut, size_t batch, int row, int k, int begin, int end, const u32 *a)
 {
-    _Alignas(64) u32 b[P][PAIRS * QN_PANEL] = { { 0 } };
+    _Alignas(64) u32 b[P][PAIRS * QN_PANEL];
     const size_t n = (size_t)m->n, cols = (size_t)m->cols;
     const int pairs = qn_mini(cut->pairs, (m->k - k + 1) / 2), rows = qn_mini(cut->rows, m->n - row);
     const u16 *from = (const u16 *)m->b + batch * (size_t)m->k * cols;
     for (int i = begin; i < end; i += P) {
         const int panels = qn_mini(P, end - i), j = i * QN_PANEL;
         for (int p = 0; p < panels; p++) pack_b(m, from, j + p * QN_PANEL, k, pairs, b[p]);
+        for (int p = panels; p < P; p++) memset(b[p], 0, (size_t)pairs * QN_PANEL * sizeof **b); /* nobody's: not written */
         tile t = { .a = a, .b = (const u32 (*)[PAIRS * QN_PANEL])b, .pairs = pairs, .y_stride = cols,
                    .y = m->y + (batch * n + (size_t)row) * cols + (size_t)j, .left = qn_mini(m->cols - j, panels * QN_PANEL),
                    .alpha = m->alpha, .beta = k == 0 ? m->beta : 1,
@@ -138,4 +139,4 @@ static void matmul(const qn_matmul *m, qn_lane lane, const limits cut)
 void qn_matmul_bf16_avx512bf16_pack(const void *args, qn_lane lane);
 void qn_matmul_bf16_avx512bf16_tall(const void *args, qn_lane lane);
 void qn_matmul_bf16_avx512bf16_pack(const void *args, qn_lane lane) { matmul(args, lane, (limits){ 96, 128 }); }
-void qn_matmul_bf16_avx512bf16_tall(const void *args, qn_lane lane) { matmul(args, lane, (limits){ 384, 96 }); }
+void qn_matmul_bf16_avx512bf16_tall(const void *args, qn_lane lane) { matmul(args, lane, (limits){ 264, 256 }); }

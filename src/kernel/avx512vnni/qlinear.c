@@ -10,7 +10,16 @@
 #include "kernel/avx512vnni/qmany.h"
 
 #define FEW 8      /* rows of x up to which a panel is taken apart in passing */
-#define AHEAD 4096 /* bytes */
+
+/* Variants, the same bits from each; which is best depends on the processor and on where the weights come from. */
+typedef struct variant {
+    int ahead;     /* bytes of weights asked for ahead of time; 0: the core looks ahead by itself */
+    bool q8_too;   /* also one row of Q8_0 */
+    int plains;    /* most blocks that are unpacked at a time for many rows; 0: QN_PLAINS */
+} variant;
+#define VARIANT_r12 { 4096, false, 0 }
+#define VARIANT_far { 8192, true, 16 }
+#define VARIANT_bare { 0, false, 20 }
 
 typedef struct task {
     const qn_qlinear *a;
@@ -81,13 +90,13 @@ INLINE void block(const form f, const qn_bytes *x, const size_t *at, const u8 *p
  * without this and 28 with it, one row of Q6_K 19 and 29 (two threads). Lines that nobody reads again need no place in the
  * caches behind the first: that and 4 KiB instead of 2 made a token of Q4_0 4 % and of Q4_K_M 4 % shorter. One row of Q8_0 has
  * so few instructions that the core does better by itself: 8 % (17.3 ms a token against 18.8, Qwen2.5-0.5B). */
-INLINE void fetch_ahead(const u8 *p, size_t bytes)
+INLINE void fetch_ahead(const u8 *p, size_t bytes, const int ahead)
 {
     UNROLL
-    for (size_t i = 0; i < bytes; i += 64) __builtin_prefetch(p + AHEAD + i, 0, 0);
+    for (size_t i = 0; i < bytes; i += 64) __builtin_prefetch(p + ahead + i, 0, 0);
 }
 
-INLINE void tile(const form f, const task *t, const int R)
+INLINE void tile(const form f, const variant v, const task *t, const int R)
 {
     const qn_qlinear *a = t->a;
     const size_t nb = (size_t)a->cols / 32, rows = (size_t)a->rows, first = (size_t)t->panel * QN_PANEL;
@@ -103,7 +112,8 @@ INLINE void tile(const form f, const task *t, const int R)
     const u8 *p = t->w;
     for (size_t b = 0; b < nb; b += (size_t)f.blocks, p += f.bytes)
         for (int sub = 0; sub < f.blocks; sub++) {
-            if (R > 1 || f.log2_off != 7) fetch_ahead(p + (size_t)sub * (f.bytes / (size_t)f.blocks), f.bytes / (size_t)f.blocks);
+            if (v.ahead && (R > 1 || v.q8_too || f.log2_off != 7))
+                fetch_ahead(p + (size_t)sub * (f.bytes / (size_t)f.blocks), f.bytes / (size_t)f.blocks, v.ahead);
             block(f, &a->x, at, p, sub, acc, R);
             UNROLL
             for (int r = 0; r < R; r++) at[r]++;
@@ -116,16 +126,16 @@ INLINE void tile(const form f, const task *t, const int R)
     }
 }
 
-INLINE void few(const form f, const qn_qlinear *a, qn_lane lane)
+INLINE void few(const form f, const variant v, const qn_qlinear *a, qn_lane lane)
 {
     const int panels = (a->rows + QN_PANEL - 1) / QN_PANEL;
     const size_t panel_bytes = (size_t)(a->cols / 32 / f.blocks) * f.bytes;
     for (int i = lane_begin(panels, lane), end = lane_end(panels, lane); i < end; i++) {
         const task t = { .a = a, .w = a->panels + (size_t)i * panel_bytes, .panel = i, .n = a->n };
-        if (a->n == 1) tile(f, &t, 1);
-        else if (a->n == 2) tile(f, &t, 2);
-        else if (a->n <= 4) tile(f, &t, 4);
-        else tile(f, &t, 8);
+        if (a->n == 1) tile(f, v, &t, 1);
+        else if (a->n == 2) tile(f, v, &t, 2);
+        else if (a->n <= 4) tile(f, v, &t, 4);
+        else tile(f, v, &t, 8);
     }
 }
 
@@ -146,26 +156,31 @@ INLINE void unpack(const form f, const u8 *panel, int b, int n, int side, qn_pla
     }
 }
 
-INLINE void qlinear(const form f, const qn_unpacker u, const qn_qlinear *a, qn_lane lane)
+INLINE void qlinear(const form f, const variant v, const qn_unpacker u, const qn_qlinear *a, qn_lane lane)
 {
-    if (a->n <= FEW) few(f, a, lane);
+    if (a->n <= FEW) few(f, v, a, lane);
     else qn_qmany(a, &u, lane);
 }
 
+#define MAKE_AS(which, name, mins, halves, blocks) \
+    void qn_qlinear_##name##_avx512vnni_##which(const void *args, qn_lane lane); \
+    void qn_qlinear_##name##_avx512vnni_##which(const void *args, qn_lane lane) \
+    { \
+        const qn_qlinear *a = args; \
+        const variant v = VARIANT_##which; \
+        const qn_unpacker u = { unpack_##name, (size_t)(a->cols / 32 / (blocks)) * sizeof(qn_panel_##name), \
+                                (halves) ? PLAIN_halves : (mins) ? PLAIN_mins : PLAIN_offset, v.plains }; \
+        qlinear(form_##name, v, u, a, lane); \
+    }
 #define MAKE(name, log2_off, mins, halves, blocks) \
     static const form form_##name = { log2_off, mins, halves, blocks, sizeof(qn_panel_##name), group_##name, scale_##name }; \
     static void unpack_##name(const u8 *panel, int b, int n, int side, qn_plain *out) \
     { \
         unpack(form_##name, panel, b, n, side, out); \
     } \
-    void qn_qlinear_##name##_avx512vnni_r12(const void *args, qn_lane lane); \
-    void qn_qlinear_##name##_avx512vnni_r12(const void *args, qn_lane lane) \
-    { \
-        const qn_qlinear *a = args; \
-        const qn_unpacker u = { unpack_##name, (size_t)(a->cols / 32 / (blocks)) * sizeof(qn_panel_##name), \
-                                (halves) ? PLAIN_halves : (mins) ? PLAIN_mins : PLAIN_offset }; \
-        qlinear(form_##name, u, a, lane); \
-    }
+    MAKE_AS(r12, name, mins, halves, blocks) \
+    MAKE_AS(far, name, mins, halves, blocks) \
+    MAKE_AS(bare, name, mins, halves, blocks)
 MAKE(q8_0, 7, false, false, 1)
 MAKE(q4_0, 3, false, false, 1)
 MAKE(q4_1, -1, true, false, 1)

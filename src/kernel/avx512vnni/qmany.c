@@ -172,7 +172,7 @@ static void run_pair(const qn_qlinear *a, const qn_unpacker *u, int pair, int ro
 {
     _Alignas(64) qn_plain chunk[QN_PLAINS];
     const int blocks = a->cols / 32, panels = (a->rows + QN_PANEL - 1) / QN_PANEL, first = pair * QN_PAIR;
-    const int n_chunks = (blocks + QN_PLAINS - 1) / QN_PLAINS;
+    const int most = u->plains ? u->plains : QN_PLAINS, n_chunks = (blocks + most - 1) / most;
     const int left = a->rows - first * QN_PANEL;
     const size_t cols = (size_t)a->cols, y_at = (size_t)row * (size_t)a->rows + (size_t)first * QN_PANEL;
     for (int c = 0; c < n_chunks; c++) {

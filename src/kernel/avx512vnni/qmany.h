@@ -24,6 +24,7 @@ typedef struct qn_unpacker {
     void (*unpack)(const u8 *panel, int b, int n, int side, qn_plain *out);
     size_t panel_bytes;
     qn_plain_kind kind;
+    int plains;         /* most blocks at a time; 0: QN_PLAINS */
 } qn_unpacker;
 
 void qn_qmany(const qn_qlinear *a, const qn_unpacker *u, qn_lane lane);

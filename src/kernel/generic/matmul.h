@@ -1,6 +1,7 @@
 /* matmul.h - plain matrix products by two routes. `pack`: tiles of gemm.h over chunks of k, both sides brought into its order as
- * they come by. So many rows of a and 4 panels of b at a time: `pack` has 96 rows and 128 of k, `tall` 384 rows and 96 of k,
- * so that b passes a third as often and a chunk of it leaves room in L1, but needs matrices that are large enough for it.
+ * they come by. So many rows of a and 4 panels of b at a time: `pack` has 96 rows and 128 of k, `tall` 264 rows and 256 of
+ * k: b passes less often and sums travel to y and back half as often, which is worth it for large matrices (1024 x 1024 x 1024
+ * with AVX-512: 97 and 102 GFLOP/s of one core that could do 116).
  * `few`: at most 8 rows, b streams past once as it lies; packing it would cost as much as the product. */
 #ifndef QN_GENERIC_MATMUL_H
 #define QN_GENERIC_MATMUL_H
@@ -8,8 +9,8 @@
 #include "kernel/generic/gemm.h"
 #include "kernel/op.h"
 
-#define MM_ROWS 384     /* the most of a variant */
-#define MM_CHUNK 128
+#define MM_ROWS 264     /* the most of a variant */
+#define MM_CHUNK 256
 #define MM_FEW 8
 #define MM_SHORT 256    /* k up to which LANES dots are made together */
 #define MM_WIDE 12      /* vectors of neighbouring columns at once, where there are so many */
@@ -85,7 +86,7 @@ INLINE void mm_pack_b(const mm *t, const gemm_at at, const mm_one one, int j, in
 INLINE void mm_panels(const mm *t, const gemm_at at, const mm_one one, const mm_cut cut, int row, int p, int begin, int end,
                       const float *a)
 {
-    _Alignas(64) float b[GEMM_P][MM_CHUNK * QN_PANEL] = { { 0 } };
+    _Alignas(64) float b[GEMM_P][MM_CHUNK * QN_PANEL];
     const qn_matmul *m = t->m;
     const int n = qn_mini(cut.rows, m->n - row), k = qn_mini(cut.chunk, m->k - p);
     const size_t step = (size_t)cut.chunk;
@@ -93,6 +94,7 @@ INLINE void mm_panels(const mm *t, const gemm_at at, const mm_one one, const mm_
         const int panels = qn_mini(GEMM_P, end - i), j = i * QN_PANEL;
         for (int q = 0; q < panels; q++) mm_pack_b(t, at, one, j + q * QN_PANEL, p, k, b[q]);
         /* panels behind a lane's last one are another lane's: their sums are not written */
+        for (int q = panels; q < GEMM_P; q++) memset(b[q], 0, (size_t)k * QN_PANEL * sizeof **b);
         gemm g = { .x = a, .x_stride = step, .w = b, .w_stride = MM_CHUNK * QN_PANEL, .k = k,
                    .y = t->y + (size_t)row * (size_t)m->cols + (size_t)j, .y_stride = (size_t)m->cols,
                    .left = qn_mini(m->cols - j, panels * QN_PANEL), .begin = p == 0 && m->beta == 0,
@@ -160,24 +162,32 @@ INLINE void mm_dots(const mm *t, const gemm_at at, const mm_one one, size_t i, i
     UNROLL for (int q = 0; q < across; q++) mm_finish(t, i, j + q, sums[q]);
 }
 
-/* Dots with LANES short rows of b, added up across lanes all at once; behind the last row that one stands again. */
-INLINE void mm_short_dots(const mm *t, const gemm_at at, const mm_one one, size_t i, int j)
+/* n rows of b times `across` vectors of a row of a, which stay in registers. */
+INLINE void mm_short_part(const mm *t, const gemm_at at, size_t a, size_t b, vf *acc, const int n, const int across)
 {
-    const size_t k = (size_t)t->m->k;
-    const int n = qn_mini(LANES, t->m->cols - j);
+    vf x[4];
+    UNROLL for (int h = 0; h < across; h++) x[h] = at(t->a, a + (size_t)(h * LANES));
+    UNROLL for (int q = 0; q < n; q++)
+        UNROLL for (int h = 0; h < across; h++)
+            acc[q] = vfma(x[h], at(t->b, b + (size_t)q * (size_t)t->m->k + (size_t)(h * LANES)), acc[q]);
+}
+
+/* Dots with n (at most LANES) short rows of b, which lie one behind the other; they are added up across lanes all at once. Only
+ * from the skip-th on they are results. */
+INLINE void mm_short_dots(const mm *t, const gemm_at at, const mm_one one, size_t i, int j, const int n, int skip)
+{
+    const size_t k = (size_t)t->m->k, from = (size_t)j * k;
     vf acc[LANES];
     size_t c = 0;
     UNROLL for (int q = 0; q < LANES; q++) acc[q] = splat(0);
-    for (; c + LANES <= k; c += LANES) {
-        const vf x = at(t->a, i * k + c);
-        UNROLL for (int q = 0; q < LANES; q++) acc[q] = vfma(x, at(t->b, (size_t)(j + qn_mini(q, n - 1)) * k + c), acc[q]);
-    }
+    for (; c + 4 * LANES <= k; c += 4 * LANES) mm_short_part(t, at, i * k + c, from + c, acc, n, 4);
+    for (; c + LANES <= k; c += LANES) mm_short_part(t, at, i * k + c, from + c, acc, n, 1);
     vf all = sums(acc);
-    for (; c < k; c++) {
-        const float x = one(t->a, i * k + c);
-        UNROLL for (int q = 0; q < LANES; q++) all[q] += x * one(t->b, (size_t)(j + qn_mini(q, n - 1)) * k + c);
-    }
-    mm_finish_all(t, i, j, all, n);
+    for (; c < k; c++)
+        for (int q = 0; q < n; q++) all[q] += one(t->a, i * k + c) * one(t->b, from + (size_t)q * k + c);
+    if (n == LANES && skip)
+        for (int q = skip; q < LANES; q++) mm_finish(t, i, j + q, all[q]);
+    else mm_finish_all(t, i, j, all, n);
 }
 
 /* One row of a times `across` vectors of neighbouring columns: b is read row by row, CHAINS of them at once. */
@@ -219,7 +229,10 @@ INLINE void mm_few_block(const mm *t, const gemm_at at, const mm_one one, size_t
     while (j < end) {
         const int left = end - j;
         int across = 1;
-        if (m->tb && m->k <= MM_SHORT) across = LANES, mm_short_dots(t, at, one, i, j);
+        if (m->tb && m->k <= MM_SHORT && left >= LANES) across = LANES, mm_short_dots(t, at, one, i, j, LANES, 0);
+        else if (m->tb && m->k <= MM_SHORT && end >= LANES)
+            across = left, mm_short_dots(t, at, one, i, end - LANES, LANES, LANES - left); /* some of them once more */
+        else if (m->tb && m->k <= MM_SHORT) across = left, mm_short_dots(t, at, one, i, j, left, 0);
         else if (m->tb && left >= 4) across = 4, mm_dots(t, at, one, i, j, 4);
         else if (m->tb) mm_dots(t, at, one, i, j, 1);
         else if (left >= MM_WIDE * LANES) across = MM_WIDE * LANES, mm_columns(t, at, one, i, j, MM_WIDE, 1);
@@ -256,7 +269,7 @@ static const char *mm_few_needs(const qn_args *a)
     void qn_matmul_##type##_##isa##_tall(const void *args, qn_lane lane); \
     void qn_matmul_##type##_##isa##_tall(const void *args, qn_lane lane) \
     { \
-        mm_pack(args, lane, gemm_##type, mm_##type, bytes, (mm_cut){ 384, 96 }); \
+        mm_pack(args, lane, gemm_##type, mm_##type, bytes, (mm_cut){ 264, 256 }); \
     } \
     void qn_matmul_##type##_##isa##_few(const void *args, qn_lane lane); \
     void qn_matmul_##type##_##isa##_few(const void *args, qn_lane lane) { mm_few(args, lane, gemm_##type, mm_##type, bytes); } \
