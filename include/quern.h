@@ -75,7 +75,8 @@ typedef struct qn_options {
     void *progress_user;
     const char *device; /* "cpu", "cuda", "cuda:1"; NULL or "auto": CUDA if it works, else the CPU */
     qn_trace *trace; /* records what this engine does; NULL: nothing is recorded. Must outlive the engine */
-    const char *tuning; /* file of winners that `quern probe --tune` wrote: plans obey it; NULL: none */
+    const char *tuning; /* file of winners that `quern probe --tune` wrote: plans obey it, and where
+                           it says nothing a built-in table of other machines' winners; NULL: neither */
     const char *kernel; /* "OP=KERNEL,...": plans use these, whatever else is said; NULL: none */
 } qn_options;
 

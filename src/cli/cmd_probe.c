@@ -21,7 +21,7 @@ typedef struct probe_args {
     int isa, timeout_s, threads, format;
     u64 seed;
     double seconds;
-    bool check, json, tune, no_cache, all_failures;
+    bool check, json, tune, builtin, no_cache, all_failures;
 } probe_args;
 
 static const qn_opt what[] = {
@@ -41,6 +41,8 @@ static const qn_opt how[] = {
       "compare every kernel with its reference, time nothing", 0, 0 },
     { "tune", NULL, NULL, OPT_flag, QN_AT(probe_args, tune, bool), NULL, NULL, "keep the winners; plans use them from then "
                                                                                "on", 0, 0 },
+    { "builtin", NULL, NULL, OPT_flag, QN_AT(probe_args, builtin, bool), NULL, NULL,
+      "with --tune: print the program's own table of winners anew, as C (winners.def), and keep nothing", 0, 0 },
     { "record", NULL, NULL, OPT_text, QN_AT(probe_args, record, const char *), "FILE", NULL,
       "write what was timed as a trace; .zst: compressed", 0, 0 },
     { "threads", "t", NULL, OPT_int, QN_AT(probe_args, threads, int), "N", NULL, "threads; 0: all cores", 0, 1024 },
@@ -255,7 +257,7 @@ static bool hold(fair *f, qn_contest *k, const qn_spec *spec, qn_err *e)
     return true;
 }
 
-static bool say(const fair *f, qn_buf *b) { return f->a->output || f->page.format == PROBE_html || flush_buf(b); }
+static bool say(const fair *f, qn_buf *b) { return f->a->output || f->a->builtin || f->page.format == PROBE_html || flush_buf(b); }
 
 static bool hold_all(fair *f, qn_buf *out, qn_err *e)
 {
@@ -309,7 +311,14 @@ static void close_fair(fair *f)
     qn_specs_close(&f->specs);
 }
 
-static bool keep_winners(fair *f, qn_err *e)
+static bool print_table(fair *f, const qn_tuned *winners, qn_buf *out)
+{
+    out->n = 0; /* instead of the tables */
+    qn_tuned_print_table(out, winners, qn_pool_n(f->pool));
+    return true;
+}
+
+static bool keep_winners(fair *f, qn_buf *out, qn_err *e)
 {
     char date[16];
     const time_t now = time(NULL);
@@ -319,8 +328,10 @@ static bool keep_winners(fair *f, qn_err *e)
     if (!path) return qn_fail(e, QN_EIO, "--tune: there is no folder to keep winners in (HOME is not set)");
     strftime(date, sizeof date, "%Y-%m-%d", gmtime_r(&now, &utc));
     const int threads = qn_pool_n(f->pool);
-    bool ok = qn_tune(f->all, f->n, threads, date, &winners, e) && qn_tune_write(&winners, path, threads, e);
-    if (ok) qn_cli_note(f->c, "%zu winners kept in %s; `quern plan` says where they are used", winners.n, path);
+    bool ok = qn_tune(f->all, f->n, threads, date, &winners, e);
+    if (f->a->builtin) ok = ok && print_table(f, &winners, out);
+    else ok = ok && qn_tune_write(&winners, path, threads, e);
+    if (ok && !f->a->builtin) qn_cli_note(f->c, "%zu shapes are tuned in %s; `quern plan` says where it is used", winners.n, path);
     for (size_t i = 0; ok && i < winners.n; i++)
         qn_cli_debug(f->c, "%s %s: %s, %.2fx", qn_ops[winners.at[i].op].name, winners.at[i].shape, winners.at[i].kernel->name,
                      winners.at[i].gain);
@@ -338,7 +349,7 @@ static int contests(qn_cli *c, const probe_args *a)
     bool ok = gather(&f, &e) && open_fair(&f, &e) && open_record(&f, &e) && hold_all(&f, &out, &e);
     qn_interrupt_polled(false);
     if (f.damaged) qn_cli_note(c, "%d results in the cache were damaged and have been measured again", f.damaged);
-    if (ok && a->tune) ok = keep_winners(&f, &e);
+    if (ok && a->tune) ok = keep_winners(&f, &out, &e);
     const int wrong = f.wrong;
     qn_tracing_end(f.tracing.trace, ok ? QN_EXIT_OK : e.code == QN_ECANCELLED ? QN_EXIT_SIGINT : QN_EXIT_FAIL);
     qn_tracing_release(&f.tracing);

@@ -158,7 +158,8 @@ static bool start(qn_engine *en, const qn_options *o, qn_err *e)
     qn_record_load(en, "threads", 0);
     en->plan.isa = o->isa ? (qn_isa)o->isa : qn_cpu_isa();
     en->plan.tuned = &en->tuned;
-    if (o->tuning && !qn_tuned_read(&en->tuned, o->tuning, qn_pool_n(en->pool), e)) return false;
+    if (o->tuning && (!qn_tuned_read(&en->tuned, o->tuning, qn_pool_n(en->pool), e) ||
+                      !qn_tuned_add_table(&en->tuned, qn_pool_n(en->pool), e))) return false;
     if (o->kernel && !qn_tuned_override(&en->tuned, o->kernel, e)) return false;
     if (!qn_decoder_plan(en->m, &en->b, &en->plan, e)) return false;
     qn_record_load(en, "plan", 0);

@@ -31,7 +31,8 @@ bool qn_tuned_add(qn_tuned *t, const qn_tuned_row *row, qn_err *e)
     *r = *row;
     if (row->shape) r->shape = qn_arena_strndup(&t->arena, row->shape, strlen(row->shape), e);
     if (row->date) r->date = qn_arena_strndup(&t->arena, row->date, qn_minz(strlen(row->date), 10), e);
-    if ((row->shape && !r->shape) || (row->date && !r->date)) return false;
+    if (row->cpu) r->cpu = qn_arena_strndup(&t->arena, row->cpu, strlen(row->cpu), e);
+    if ((row->shape && !r->shape) || (row->date && !r->date) || (row->cpu && !r->cpu)) return false;
     t->n++;
     return true;
 }
@@ -93,6 +94,69 @@ bool qn_tuned_read(qn_tuned *t, const char *path, int threads, qn_err *e)
     return ok;
 }
 
+/* ---- the table */
+
+typedef struct winner {
+    const char *cpu, *isa;
+    int threads;
+    const char *op, *shape, *rows, *kernel;
+    int lanes;
+    double gain, error;
+    const char *date;
+} winner;
+
+static const winner winners[] = {
+#define WINNER(...) { __VA_ARGS__ },
+#include "kernel/winners.def"
+#undef WINNER
+    { 0 },
+};
+
+bool qn_tuned_add_table(qn_tuned *t, int threads, qn_err *e)
+{
+    for (const winner *w = winners; w->cpu; w++) {
+        const qn_kernel *k = find_kernel(w->kernel);
+        const int bucket = bucket_of(w->rows);
+        if (!k || bucket < 0 || w->threads != threads || strcmp(w->isa, qn_isa_name(qn_cpu_isa()))) continue;
+        const qn_tuned_row row = { .op = k->op, .shape = w->shape, .bucket = bucket, .kernel = k, .lanes = w->lanes,
+                                   .gain = w->gain, .error = w->error, .date = w->date, .cpu = w->cpu };
+        if (!qn_tuned_add(t, &row, e)) return false;
+    }
+    return true;
+}
+
+static void print_winner(qn_buf *b, const winner *w)
+{
+    qn_buf_puts(b, "WINNER(");
+    qn_buf_json(b, w->cpu, strlen(w->cpu));
+    qn_buf_printf(b, ", \"%s\", %d, \"%s\", \"%s\", \"%s\",\n       \"%s\", %d, %.3f, %.3f, \"%s\")\n", w->isa, w->threads, w->op,
+                  w->shape, w->rows, w->kernel, w->lanes, w->gain, w->error, w->date);
+}
+
+static bool measured_anew(const winner *w, const qn_tuned *anew, int threads)
+{
+    if (w->threads != threads || strcmp(w->cpu, qn_cpu_name())) return false;
+    for (size_t i = 0; i < anew->n; i++)
+        if (!strcmp(qn_ops[anew->at[i].op].name, w->op) && !strcmp(anew->at[i].shape, w->shape)) return true;
+    return false;
+}
+
+void qn_tuned_print_table(qn_buf *b, const qn_tuned *anew, int threads)
+{
+    qn_buf_puts(b, "/* winners.def - what the probe found on the processors that it has seen, for machines that were not tuned "
+                   "themselves. Made by\n * `quern probe MODEL --tune --builtin -o src/kernel/winners.def`; lines of other processors "
+                   "stay as they are. Not to be edited.\n * WINNER(processor, its level, threads, op, sizes, rows, kernel, threads it "
+                   "runs on (0: as always), gain, +-, date) */\n");
+    for (const winner *w = winners; w->cpu; w++)
+        if (!measured_anew(w, anew, threads)) print_winner(b, w);
+    for (size_t i = 0; i < anew->n; i++) {
+        const qn_tuned_row *r = &anew->at[i];
+        if (r->gain <= 1) continue; /* what is chosen anyway */
+        print_winner(b, &(winner){ qn_cpu_name(), qn_isa_name(qn_cpu_isa()), threads, qn_ops[r->op].name, r->shape,
+                                   buckets[r->bucket], r->kernel->name, r->lanes, r->gain, r->error, r->date });
+    }
+}
+
 static bool add_override(qn_tuned *t, const char *text, size_t n, qn_err *e)
 {
     const char *eq = memchr(text, '=', n);
@@ -137,14 +201,16 @@ static bool fits(const qn_tuned_row *r, qn_op op, const char *shape, const qn_ar
     return (r->kernel->type == type || r->kernel->type == (int)DT_any) && !(r->kernel->needs && r->kernel->needs(args));
 }
 
+static int rank(const qn_tuned_row *r) { return !r->date ? 0 : !r->cpu ? 1 : 2; }
+
 const qn_tuned_row *qn_tuned_find(const qn_tuned *t, qn_op op, const qn_args *args, int bucket)
 {
     char shape[QN_SHAPE_TEXT];
     const qn_shape s = qn_shape_of(op, args, 1, 0);
     qn_shape_print(&s, false, shape);
-    for (int pass = 0; pass < 2; pass++) /* overrides first, the newest winner last */
+    for (int pass = 0; pass < 3; pass++) /* overrides, this machine's winners, the table; the newest first */
         for (size_t i = t->n; i-- > 0;)
-            if ((t->at[i].date == NULL) == (pass == 0) && fits(&t->at[i], op, shape, args, bucket)) return &t->at[i];
+            if (rank(&t->at[i]) == pass && fits(&t->at[i], op, shape, args, bucket)) return &t->at[i];
     return NULL;
 }
 

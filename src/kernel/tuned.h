@@ -1,6 +1,6 @@
 /* tuned.h - the probe's winners, as plans read them: for an op with its sizes and a number of rows, which kernel. One JSON
  * object a line, written by `quern probe --tune`; lines of other processors, other thread counts or kernels that are gone are
- * passed over. Overrides (--kernel OP=NAME) are rows of the same table, put before all others. */
+ * passed over. Behind them comes a table that is a part of the program. Overrides (--kernel OP=NAME) are rows of the same table, put before all others. */
 #ifndef QN_TUNED_H
 #define QN_TUNED_H
 
@@ -16,6 +16,7 @@ typedef struct qn_tuned_row {
     int lanes;                  /* 1: on one thread; more: on all; 0: as an untuned plan has it */
     double gain, error;         /* times as fast as the default, and how sure that is (0.02: 2 %) */
     const char *date;           /* "2026-11-20"; NULL: an override */
+    const char *cpu;            /* of a row of the built-in table: where it was measured; NULL: here */
 } qn_tuned_row;
 
 typedef struct qn_tuned {
@@ -27,6 +28,8 @@ typedef struct qn_tuned {
 
 /* Adds the winners of a file for this processor and so many threads. A file that is not there adds nothing. */
 bool qn_tuned_read(qn_tuned *t, const char *path, int threads, qn_err *e);
+/* Adds the rows of the built-in table (winners.def) that were measured on a processor of the same level with so many threads. */
+bool qn_tuned_add_table(qn_tuned *t, int threads, qn_err *e);
 /* Adds a row; its texts are copied. */
 bool qn_tuned_add(qn_tuned *t, const qn_tuned_row *row, qn_err *e);
 /* Adds an override, "OP=KERNEL"; several apart by commas. */
@@ -36,6 +39,8 @@ void qn_tuned_close(qn_tuned *t);
 /* The row that fits; NULL: none. */
 const qn_tuned_row *qn_tuned_find(const qn_tuned *t, qn_op op, const qn_args *args, int bucket);
 
+/* winners.def anew: the rows of all other processors and thread counts that this program has, then these winners. */
+void qn_tuned_print_table(qn_buf *b, const qn_tuned *winners, int threads);
 /* A line of the file. */
 void qn_tuned_print(qn_buf *b, const qn_tuned_row *row, int threads);
 

@@ -106,7 +106,7 @@ static const qn_kernel *compromise(const group *g)
     return best;
 }
 
-/* w NULL: the bucket was not measured. */
+/* w NULL: the bucket was not measured, or nothing was faster. */
 static bool add_row(const group *g, int bucket, const qn_kernel *k, const qn_contender *w, int threads, const char *date,
                     qn_tuned *out, qn_err *e)
 {
@@ -141,6 +141,7 @@ static bool judge(const group *g, int threads, const char *date, qn_tuned *out, 
     for (int b = 0; b < N_BUCKETS; b++) {
         const qn_contender *w = mix || !g->of[b] ? pick[b] : favourite(g->of[b], one);
         const bool as_it_was = w ? w == default_of(g->of[b]) : mix || one == base; /* one for all: measured or not */
+        if (as_it_was && w && !add_row(g, b, w->kernel, NULL, threads, date, out, e)) return false; /* so that no table says other */
         if (!as_it_was && !add_row(g, b, w ? w->kernel : one, w, threads, date, out, e)) return false;
     }
     return true;

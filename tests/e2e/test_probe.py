@@ -3,13 +3,14 @@
 import csv
 import io
 import json
+import os
 import re
 import sqlite3
 import struct
 import time
 
 import pytest
-from conftest import MODELS, quern
+from conftest import MODELS, ROOT, quern
 
 SMALL = "op=matmul m=1 n=64 k=96 tB=1"
 MODEL = f"{MODELS}/llama/model.gguf"
@@ -139,7 +140,7 @@ def test_what_was_timed_is_recorded(home):
 
 def test_tuned_plans(home):
     r = probe(MODEL, "--op", "add", "--tune")
-    assert r.rc == 0 and "winners kept in" in r.err
+    assert r.rc == 0 and "shapes are tuned in" in r.err
     path = home / "cache" / "winners.jsonl"
     assert path.exists()
     plan = quern("plan", MODEL, "-t", 1, "--json").json()
@@ -174,6 +175,19 @@ def test_threads_are_a_choice(home):
     assert step["reason"][2] == f"tuned: {step['kernel'][2]} on one thread, 1.50x the default (+- 1 %), 2026-11-20"
     same = [quern("run", MODEL, "-p", "hello there, how are you", "-n", 8, "--temp", 0, "-t", 2, *more).out for more in ([], ["--no-tuning"])]
     assert same[0] == same[1]
+
+
+def test_the_built_in_table(home):
+    """Printed as C, with the rows of every machine that was seen; nothing is kept by it."""
+    r = probe("--spec", "op=add n=1 d=64", "--spec", "op=best n=1 d=5000 k=1", "--tune", "--builtin")
+    assert r.rc == 0 and r.out.startswith("/* winners.def") and not (home / "cache" / "winners.jsonl").exists()
+    source = open(os.path.join(ROOT, "src", "kernel", "winners.def")).read()
+    rows = re.findall(r'WINNER\("([^"]*)", "([^"]*)", (\d+), "([^"]*)", "([^"]*)", "([^"]*)",\s+"([^"]*)", (\d+), ([\d.]+), [\d.]+, "[\d-]{10}"\)', source)
+    assert len(rows) == source.count("WINNER(\"") and all(float(row[8]) > 1 for row in rows)
+    names = set(re.findall(r'"kernel": "(\w+)"', quern("probe", "--check", "--json", "--op", "add").out))
+    assert all(row[6].startswith(row[3] + "_") for row in rows) and names
+    for row in rows:
+        assert row in re.findall(r'WINNER\("([^"]*)", "([^"]*)", (\d+), "([^"]*)", "([^"]*)", "([^"]*)",\s+"([^"]*)", (\d+), ([\d.]+), [\d.]+, "[\d-]{10}"\)', r.out)
 
 
 def test_an_override(home):
