@@ -31,7 +31,8 @@ void qn_section_growth(const qn_analysis *a, const qn_report_options *o, qn_doc 
     const size_t top = !people || o->top < 0 ? a->growth.n : o->top > 0 ? (size_t)o->top : TOP;
     if (!a->growth.n) return;
     const qn_growth *all = &a->growth.p[0];
-    if (a->decode_seqs > 1) qn_doc_line(d, "decode of %d sequences, positions %.0f to %.0f", a->decode_seqs, all->x_lo, all->x_hi);
+    if (a->decode_seqs > 1) qn_doc_line(d, "decode of %d sequences, positions %.0f to %.0f", a->decode_seqs, all->x_lo,
+                                        all->x_hi);
     else qn_doc_line(d, "decode, positions %.0f to %.0f", all->x_lo, all->x_hi);
     for (size_t i = 0; i < a->growth.n; i++) {
         if (people && i && a->growth.p[i].kind == GROWTH_flat) {

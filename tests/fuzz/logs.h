@@ -1,5 +1,5 @@
 /* logs.h - what the fuzz targets of the log readers share: any bytes as a log. What is accepted must add up: phases to the wall
- * time, samples to totals. The first byte may ask for a failing allocation. */
+ * time, samples to totals; and every report on it comes out whole. The first byte may ask for a failing allocation. */
 #ifndef QN_FUZZ_LOGS_H
 #define QN_FUZZ_LOGS_H
 
@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "report/import.h"
-#include "report/run.h"
+#include "report/report.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
@@ -31,6 +31,20 @@ static inline void check_run(const qn_run *r)
     (void)seen;
 }
 
+/* Every format has something to say about a run that was accepted, whatever its figures are. */
+static inline void check_reports(qn_run *const *runs, size_t n)
+{
+    for (int f = 0; f < N_FORMATS; f++) {
+        qn_report_options o = QN_REPORT_DEFAULT;
+        qn_buf out = { 0 };
+        qn_err e = { 0 };
+        o.format = (qn_format)f;
+        o.top = -1;
+        if (!qn_report_write((const qn_run *const *)runs, n, &o, &out, &e)) __builtin_trap();
+        qn_buf_close(&out);
+    }
+}
+
 /* One reader, whatever the bytes look like; without one the reader that knows them. */
 static inline int read_log(const uint8_t *data, size_t n, bool (*import)(qn_import *im, qn_err *e))
 {
@@ -48,10 +62,9 @@ static inline int read_log(const uint8_t *data, size_t n, bool (*import)(qn_impo
     }
     qn_mem_fail_at(0, false);
     if (ok == (e.code != QN_OK)) __builtin_trap(); /* refused with a reason, or accepted without */
-    for (size_t i = 0; i < runs.n; i++) {
-        if (ok) check_run(runs.p[i]);
-        qn_run_close(runs.p[i]);
-    }
+    for (size_t i = 0; ok && i < runs.n; i++) check_run(runs.p[i]);
+    if (ok && runs.n) check_reports(runs.p, runs.n);
+    for (size_t i = 0; i < runs.n; i++) qn_run_close(runs.p[i]);
     qn_free(runs.p);
     return 0;
 }
