@@ -318,12 +318,17 @@ static void write_foot(qn_buf *b, const qn_ceilings *k, int n)
     qn_buf_puts(b, "\nquern " QN_VERSION " on ");
     qn_buf_puts(b, qn_cpu_name());
     qn_buf_puts(b, "; random tokens, choosing tokens is not included\n");
-    for (int i = 0; i < n; i++)
-        qn_buf_printf(b, "ceilings, %d thread%s, %s: read %.1f GB/s (4 KiB pages), %.1f GB/s (huge pages); "
-                      "%.0f GFLOP/s f32, %.0f bf16, %.0f GOP/s int8\n", k[i].threads,
-                      k[i].threads == 1 ? "" : "s", qn_isa_name(k[i].isa),
-                      k[i].read_small.p50 / 1e9, k[i].read_huge.p50 / 1e9, k[i].flops.p50 / 1e9,
-                      k[i].bf16.p50 / 1e9, k[i].int8.p50 / 1e9);
+    for (int i = 0; i < n; i++) {
+        if (k[i].device[0])
+            qn_buf_printf(b, "ceilings, %s: read %.0f GB/s; %.0f TFLOP/s f16 on the tensor cores, %.0f f32\n", k[i].device,
+                          k[i].read_huge.p50 / 1e9, k[i].bf16.p50 / 1e12, k[i].flops.p50 / 1e12);
+        else
+            qn_buf_printf(b, "ceilings, %d thread%s, %s: read %.1f GB/s (4 KiB pages), %.1f GB/s (huge pages); "
+                          "%.0f GFLOP/s f32, %.0f bf16, %.0f GOP/s int8\n", k[i].threads,
+                          k[i].threads == 1 ? "" : "s", qn_isa_name(k[i].isa),
+                          k[i].read_small.p50 / 1e9, k[i].read_huge.p50 / 1e9, k[i].flops.p50 / 1e9,
+                          k[i].bf16.p50 / 1e9, k[i].int8.p50 / 1e9);
+    }
 }
 
 /* ---- all of them ---------------------------------------------------------------------------------------------------- */

@@ -222,7 +222,7 @@ static bool measure_ceilings(bench *b, qn_err *e)
         for (int i = 0; ok && i < b->isas.n; i++) {
             const qn_ceilings_opts o = { .threads = b->threads.at[t], .isa = b->isas.at[i], .seconds = 0.15,
                                          .progress = qn_bar_show, .user = &bar };
-            ok = qn_ceilings_measure(&b->ceilings[b->n_ceilings++], &o, e);
+            ok = qn_cli_measure_ceilings(b->a->device, &o, &b->ceilings[b->n_ceilings++], e);
         }
     qn_bar_close(&bar);
     return ok;
@@ -263,7 +263,7 @@ static bool run_setup(bench *b, const char *model, int t, int n_batch, int i, in
                                    .trace = b->a->trace, .trace_level = b->a->trace_level, .ceilings = ceilings },
                          .kv = kv_names[kv], .ceilings = ceilings };
     bool ok = qn_bench_open(b->c, model, &s, e);
-    if (ok && strcmp(qn_engine_device(s.engine), "cpu")) s.ceilings = NULL; /* they are the CPU's */
+    if (ok && ceilings && !strcmp(qn_engine_device(s.engine), "cpu") != !ceilings->device[0]) s.ceilings = NULL; /* of the other */
     for (int k = 0; ok && k < b->n_tests; k++) ok = run_test(b, &s, &b->tests[k], e);
     qn_bench_close(&s, ok);
     return ok;

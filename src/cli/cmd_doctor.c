@@ -6,13 +6,16 @@
 
 #include "base/cpu.h"
 #include "base/str.h"
+#include "cli/doctor.h"
 #include "cli/tracing.h"
 #include "probe/ceilings.h"
 #include "probe/machine.h"
 
-typedef struct doctor_args { bool json, fast; int threads, isa; } doctor_args;
+typedef struct doctor_args { const char *device; bool json, fast; int threads, isa; } doctor_args;
 
 static const qn_opt options[] = {
+    { "device", NULL, NULL, OPT_text, QN_AT(doctor_args, device, const char *), "DEVICE", "cpu",
+      "cpu: this machine; cuda or cuda:N: a GPU in it", 0, 0 },
     { "threads", "t", NULL, OPT_int, QN_AT(doctor_args, threads, int), "N", NULL,
       "threads to measure with; 0: as many as a run would start", 0, 1024 },
     { "isa", NULL, NULL, OPT_choice, QN_AT(doctor_args, isa, int), QN_ISA_CHOICES, "auto",
@@ -106,8 +109,7 @@ static void look_at_figures(findings *f)
 
 /* ---- for people ---------------------------------------------------------------------------------------------------- */
 
-static void put_line(qn_buf *b, const qn_cli *c, const char *name, const char *fmt, ...) QN_PRINTF(4, 5);
-static void put_line(qn_buf *b, const qn_cli *c, const char *name, const char *fmt, ...)
+void qn_doctor_line(qn_buf *b, const qn_cli *c, const char *name, const char *fmt, ...)
 {
     char text[320];
     va_list ap;
@@ -122,16 +124,16 @@ static void put_machine(qn_buf *b, const qn_cli *c, const qn_machine *m)
     char l2[32], l3[32], memory[32], available[32], quota[48] = "no quota";
     const qn_topology *t = &m->topo;
     if (t->quota_cpus > 0) snprintf(quota, sizeof quota, "a quota of %.1f CPUs", t->quota_cpus);
-    put_line(b, c, "CPU", "%s", m->cpu);
-    put_line(b, c, "instructions", "%s", qn_isa_name(m->isa));
-    put_line(b, c, "cores", "%d of %d package%s, %d of %d hardware threads allowed, %s; a run starts %d thread%s", t->cores,
+    qn_doctor_line(b, c, "CPU", "%s", m->cpu);
+    qn_doctor_line(b, c, "instructions", "%s", qn_isa_name(m->isa));
+    qn_doctor_line(b, c, "cores", "%d of %d package%s, %d of %d hardware threads allowed, %s; a run starts %d thread%s", t->cores,
              t->packages, t->packages == 1 ? "" : "s", t->allowed_pus, t->pus, quota, m->threads, m->threads == 1 ? "" : "s");
-    put_line(b, c, "caches", "L2 %s, L3 %s", t->l2 ? qn_human_bytes(t->l2, l2) : "unknown",
+    qn_doctor_line(b, c, "caches", "L2 %s, L3 %s", t->l2 ? qn_human_bytes(t->l2, l2) : "unknown",
              t->l3 ? qn_human_bytes(t->l3, l3) : "unknown");
-    put_line(b, c, "memory", "%s, %s available, %d node%s", qn_human_bytes(t->memory, memory),
+    qn_doctor_line(b, c, "memory", "%s, %s available, %d node%s", qn_human_bytes(t->memory, memory),
              qn_human_bytes(m->available, available), t->numa_nodes, t->numa_nodes == 1 ? "" : "s");
-    put_line(b, c, "huge pages", "%s", m->huge_pages[0] ? m->huge_pages : "unknown");
-    put_line(b, c, "system", "%s, clock %s, load %.2f%s%s", m->kernel, m->clock_source[0] ? m->clock_source : "unknown",
+    qn_doctor_line(b, c, "huge pages", "%s", m->huge_pages[0] ? m->huge_pages : "unknown");
+    qn_doctor_line(b, c, "system", "%s, clock %s, load %.2f%s%s", m->kernel, m->clock_source[0] ? m->clock_source : "unknown",
              m->load < 0 ? 0 : m->load, m->governor[0] ? ", governor " : "", m->governor);
 }
 
@@ -140,20 +142,20 @@ static void put_figures(qn_buf *b, const qn_cli *c, const qn_ceilings *k)
     char bytes[32];
     qn_buf_printf(b, "\nMeasured with %d thread%s and %s: the median, its 95 %% interval, samples\n", k->threads,
                   k->threads == 1 ? "" : "s", qn_isa_name(k->isa));
-    put_line(b, c, "read", "%6.1f GB/s   %.1f to %.1f, %zu   %s on pages of 4 KiB", k->read_small.p50 / 1e9,
+    qn_doctor_line(b, c, "read", "%6.1f GB/s   %.1f to %.1f, %zu   %s on pages of 4 KiB", k->read_small.p50 / 1e9,
              k->read_small.lo / 1e9, k->read_small.hi / 1e9, k->read_small.n, qn_human_bytes(k->bytes, bytes));
-    put_line(b, c, "", "%6.1f GB/s   %.1f to %.1f, %zu   the same, %.0f %% of it on huge pages", k->read_huge.p50 / 1e9,
+    qn_doctor_line(b, c, "", "%6.1f GB/s   %.1f to %.1f, %zu   the same, %.0f %% of it on huge pages", k->read_huge.p50 / 1e9,
              k->read_huge.lo / 1e9, k->read_huge.hi / 1e9, k->read_huge.n, 100 * k->huge_share);
-    put_line(b, c, "arithmetic", "%6.0f GFLOP/s   %.0f to %.0f, %zu   f32 multiply and add", k->flops.p50 / 1e9,
+    qn_doctor_line(b, c, "arithmetic", "%6.0f GFLOP/s   %.0f to %.0f, %zu   f32 multiply and add", k->flops.p50 / 1e9,
              k->flops.lo / 1e9, k->flops.hi / 1e9, k->flops.n);
-    put_line(b, c, "", "%6.0f GOP/s   %.0f to %.0f, %zu   dot products of bytes", k->int8.p50 / 1e9, k->int8.lo / 1e9,
+    qn_doctor_line(b, c, "", "%6.0f GOP/s   %.0f to %.0f, %zu   dot products of bytes", k->int8.p50 / 1e9, k->int8.lo / 1e9,
              k->int8.hi / 1e9, k->int8.n);
     if (k->bf16.n)
-        put_line(b, c, "", "%6.0f GFLOP/s   %.0f to %.0f, %zu   dot products of bfloat16", k->bf16.p50 / 1e9, k->bf16.lo / 1e9,
+        qn_doctor_line(b, c, "", "%6.0f GFLOP/s   %.0f to %.0f, %zu   dot products of bfloat16", k->bf16.p50 / 1e9, k->bf16.lo / 1e9,
                  k->bf16.hi / 1e9, k->bf16.n);
-    put_line(b, c, "barrier", "%6.2f us   %.2f to %.2f, %zu   one step in twenty takes %.2f us or more", k->barrier_ns.p50 / 1e3,
+    qn_doctor_line(b, c, "barrier", "%6.2f us   %.2f to %.2f, %zu   one step in twenty takes %.2f us or more", k->barrier_ns.p50 / 1e3,
              k->barrier_ns.lo / 1e3, k->barrier_ns.hi / 1e3, k->barrier_ns.n, k->barrier_ns.p95 / 1e3);
-    put_line(b, c, "clock", "%6.0f ns   %.0f to %.0f, %zu   one reading", k->clock_ns.p50, k->clock_ns.lo, k->clock_ns.hi,
+    qn_doctor_line(b, c, "clock", "%6.0f ns   %.0f to %.0f, %zu   one reading", k->clock_ns.p50, k->clock_ns.lo, k->clock_ns.hi,
              k->clock_ns.n);
 }
 
@@ -164,7 +166,7 @@ static void put_human(qn_buf *b, const qn_cli *c, const findings *f)
     qn_buf_puts(b, "\nOptional libraries\n");
     for (size_t i = 0; i < QN_COUNT(f->m.libraries); i++) {
         const qn_library *l = &f->m.libraries[i];
-        put_line(b, c, l->name, "%s (%s)%s%s", l->present ? "present" : "absent", l->what, l->detail[0] ? ": " : "", l->detail);
+        qn_doctor_line(b, c, l->name, "%s (%s)%s%s", l->present ? "present" : "absent", l->what, l->detail[0] ? ": " : "", l->detail);
     }
     qn_buf_puts(b, f->n_advice ? "\nWorth knowing\n" : "\nNothing stands in the way.\n");
     for (int i = 0; i < f->n_advice; i++) qn_buf_printf(b, "- %s\n", f->advice[i]);
@@ -172,13 +174,13 @@ static void put_human(qn_buf *b, const qn_cli *c, const findings *f)
 
 /* ---- for programs -------------------------------------------------------------------------------------------------- */
 
-static void json_text(qn_buf *b, const char *name, const char *text)
+void qn_doctor_json_text(qn_buf *b, const char *name, const char *text)
 {
     qn_buf_printf(b, "\"%s\":", name);
     qn_buf_json(b, text, strlen(text));
 }
 
-static void json_stats(qn_buf *b, const char *name, const qn_stats *s)
+void qn_doctor_json_stats(qn_buf *b, const char *name, const qn_stats *s)
 {
     qn_buf_printf(b, "\"%s\":{\"n\":%zu,\"median\":%.6g,\"lo\":%.6g,\"hi\":%.6g,", name, s->n, s->p50, s->lo, s->hi);
     qn_buf_printf(b, "\"min\":%.6g,\"max\":%.6g,\"p95\":%.6g,\"p99\":%.6g}", s->min, s->max, s->p95, s->p99);
@@ -187,20 +189,20 @@ static void json_stats(qn_buf *b, const char *name, const qn_stats *s)
 static void json_machine(qn_buf *b, const qn_machine *m)
 {
     const qn_topology *t = &m->topo;
-    json_text(b, "cpu", m->cpu);
+    qn_doctor_json_text(b, "cpu", m->cpu);
     qn_buf_printf(b, ",\"isa\":\"%s\",\"packages\":%d,\"cores\":%d,\"pus\":%d,\"allowed_pus\":%d,\"numa_nodes\":%d,",
                   qn_isa_name(m->isa), t->packages, t->cores, t->pus, t->allowed_pus, t->numa_nodes);
     qn_buf_printf(b, "\"quota_cpus\":%.6g,\"threads\":%d,\"l2_bytes\":%llu,\"l3_bytes\":%llu,", t->quota_cpus, m->threads,
                   (unsigned long long)t->l2, (unsigned long long)t->l3);
     qn_buf_printf(b, "\"memory_bytes\":%llu,\"available_bytes\":%llu,\"limit_bytes\":%llu,", (unsigned long long)t->memory,
                   (unsigned long long)m->available, (unsigned long long)m->limit);
-    json_text(b, "huge_pages", m->huge_pages);
+    qn_doctor_json_text(b, "huge_pages", m->huge_pages);
     qn_buf_putc(b, ',');
-    json_text(b, "governor", m->governor);
+    qn_doctor_json_text(b, "governor", m->governor);
     qn_buf_putc(b, ',');
-    json_text(b, "clock_source", m->clock_source);
+    qn_doctor_json_text(b, "clock_source", m->clock_source);
     qn_buf_putc(b, ',');
-    json_text(b, "kernel", m->kernel);
+    qn_doctor_json_text(b, "kernel", m->kernel);
     qn_buf_printf(b, ",\"load\":%.6g", m->load);
 }
 
@@ -208,19 +210,19 @@ static void json_figures(qn_buf *b, const qn_ceilings *c)
 {
     qn_buf_printf(b, "{\"threads\":%d,\"isa\":\"%s\",\"bytes\":%llu,\"huge_share\":%.4g,\n  ", c->threads, qn_isa_name(c->isa),
                   (unsigned long long)c->bytes, c->huge_share);
-    json_stats(b, "read_small_bytes_s", &c->read_small);
+    qn_doctor_json_stats(b, "read_small_bytes_s", &c->read_small);
     qn_buf_puts(b, ",\n  ");
-    json_stats(b, "read_huge_bytes_s", &c->read_huge);
+    qn_doctor_json_stats(b, "read_huge_bytes_s", &c->read_huge);
     qn_buf_puts(b, ",\n  ");
-    json_stats(b, "f32_flop_s", &c->flops);
+    qn_doctor_json_stats(b, "f32_flop_s", &c->flops);
     qn_buf_puts(b, ",\n  ");
-    json_stats(b, "int8_op_s", &c->int8);
+    qn_doctor_json_stats(b, "int8_op_s", &c->int8);
     qn_buf_puts(b, ",\n  ");
-    json_stats(b, "bf16_flop_s", &c->bf16);
+    qn_doctor_json_stats(b, "bf16_flop_s", &c->bf16);
     qn_buf_puts(b, ",\n  ");
-    json_stats(b, "barrier_ns", &c->barrier_ns);
+    qn_doctor_json_stats(b, "barrier_ns", &c->barrier_ns);
     qn_buf_puts(b, ",\n  ");
-    json_stats(b, "clock_ns", &c->clock_ns);
+    qn_doctor_json_stats(b, "clock_ns", &c->clock_ns);
     qn_buf_putc(b, '}');
 }
 
@@ -236,9 +238,9 @@ static void put_json(qn_buf *b, const findings *f)
         const qn_library *l = &f->m.libraries[i];
         qn_buf_puts(b, i ? "," : "");
         qn_buf_puts(b, "{");
-        json_text(b, "name", l->name);
+        qn_doctor_json_text(b, "name", l->name);
         qn_buf_printf(b, ",\"present\":%s,", l->present ? "true" : "false");
-        json_text(b, "detail", l->detail);
+        qn_doctor_json_text(b, "detail", l->detail);
         qn_buf_puts(b, "}");
     }
     qn_buf_puts(b, "],\n \"advice\":[");
@@ -270,6 +272,7 @@ static int run(qn_cli *c, void *values)
     findings f = { 0 };
     qn_err e = { 0 };
     qn_buf out = { 0 };
+    if (strcmp(a->device, "cpu") && strcmp(a->device, "auto")) return qn_doctor_device(c, a->device, a->fast, a->json);
     qn_machine_look(&f.m); /* before measuring: the load average is that of the others */
     if (!a->fast && !measure(c, a, &f, &e)) return qn_cli_fail(c, &e);
     qn_machine_look_libraries(&f.m);
@@ -289,9 +292,11 @@ const qn_command qn_command_doctor = {
              "seconds how fast memory is read, how fast numbers are multiplied and added, what a barrier of the "
              "threads and a reading of the clock cost; and says in plain words what slows a model down here.\n\n"
              "Decoding one token reads all weights once: read speed divided by the model's size is the most tokens per second "
-             "that this machine can give. What was measured is kept, so that traces can say how near a step came to it.",
+             "that this machine can give. What was measured is kept, so that traces can say how near a step came to it.\n\n"
+             "With --device cuda the same for a GPU: reading its memory, multiplying on its tensor cores, starting kernels.",
     .examples = "quern doctor\tlook and measure\n"
-                "quern doctor -t 1 --json\tone thread, for a program\n",
+                "quern doctor -t 1 --json\tone thread, for a program\n"
+                "quern doctor --device cuda\tthe GPU\n",
     .min_args = 0,
     .max_args = 0,
     .groups = groups,

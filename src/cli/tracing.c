@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "hub/hub.h"
 #include "probe/ceiling_store.h"
+#include "probe/device.h"
 
 #ifndef QN_COMMIT
 #define QN_COMMIT ""
@@ -61,8 +62,9 @@ static void set_ceilings(qn_ev_trace *h, const qn_ceilings *c)
 bool qn_cli_kept_ceilings(const qn_engine_args *a, qn_ceilings *out, char note[240])
 {
     qn_err e = { 0 };
-    char *path = ceilings_path(&e);
-    const bool found = path && qn_ceilings_load(path, a->isa ? (qn_isa)a->isa : qn_cpu_isa(),
+    char *path = ceilings_path(&e), device[96];
+    qn_device_name(a->device, device);
+    const bool found = path && qn_ceilings_load(path, device, a->isa ? (qn_isa)a->isa : qn_cpu_isa(),
                                                 a->threads ? a->threads : qn_cpu_threads(), out, note, &e);
     qn_free(path);
     return found;
@@ -90,6 +92,17 @@ void qn_cli_keep_ceilings(const qn_cli *c, const qn_ceilings *k)
     qn_free(path);
 }
 
+bool qn_cli_measure_ceilings(const char *device, const qn_ceilings_opts *o, qn_ceilings *out, qn_err *e)
+{
+    qn_device_figures f;
+    char name[96];
+    qn_device_name(device, name);
+    if (!name[0]) return qn_ceilings_measure(out, o, e);
+    if (!qn_device_measure(device, o, &f, e)) return false;
+    qn_device_ceilings(&f, out);
+    return true;
+}
+
 bool qn_cli_need_ceilings(const qn_cli *c, const qn_engine_args *a, qn_err *e)
 {
     qn_ev_trace unused;
@@ -100,7 +113,7 @@ bool qn_cli_need_ceilings(const qn_cli *c, const qn_engine_args *a, qn_err *e)
     const qn_ceilings_opts o = { .threads = a->threads, .isa = a->isa, .progress = qn_bar_show, .user = &bar };
     qn_bar_open(&bar, c);
     qn_interrupt_polled(true);
-    const bool ok = qn_ceilings_measure(&k, &o, e);
+    const bool ok = qn_cli_measure_ceilings(a->device, &o, &k, e);
     qn_interrupt_polled(false);
     qn_bar_close(&bar);
     if (ok) qn_cli_keep_ceilings(c, &k);

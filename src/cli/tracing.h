@@ -35,6 +35,8 @@ void qn_cli_keep_ceilings(const qn_cli *c, const qn_ceilings *k);
 /* False: none are kept for these threads and this ISA. note: "" when there is nothing to say. */
 bool qn_cli_kept_ceilings(const qn_engine_args *a, qn_ceilings *out, char note[240]);
 /* Measures and keeps them if none are kept for these threads and this ISA; about two seconds, with a progress bar. */
+/* Those of what --device `device` runs on: the processor's or a GPU's. */
+bool qn_cli_measure_ceilings(const char *device, const qn_ceilings_opts *o, qn_ceilings *out, qn_err *e);
 bool qn_cli_need_ceilings(const qn_cli *c, const qn_engine_args *a, qn_err *e);
 
 #endif

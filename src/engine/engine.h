@@ -5,6 +5,7 @@
 
 #include "engine/kvcache.h"
 #include "kernel/cuda/cuda.h"
+#include "kernel/cuda/where.h"
 #include "kernel/tuned.h"
 #include "model/decoder.h"
 #include "model/repack.h"
@@ -48,9 +49,7 @@ struct qn_session {
     const float *logits;      /* of the newest token; NULL: not computed */
 };
 
-/* device.c: "cuda:1" to what to try. device.c is also what opening an engine on a device does besides. */
-typedef struct qn_where { bool cuda, must; int ordinal; } qn_where; /* must: no way back to the CPU */
-bool qn_where_parse(const char *text, qn_where *out, qn_err *e);
+/* device.c: what opening an engine on a device does besides */
 bool qn_device_reserve(qn_engine *en, qn_err *e);                   /* memory for KV and scratch; tells the caches */
 bool qn_device_load(qn_engine *en, const qn_options *o, qn_err *e); /* weights */
 extern const qn_remote qn_device_pages;                             /* how pages there are copied; user is the qn_cuda */

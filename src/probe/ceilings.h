@@ -17,6 +17,7 @@ typedef struct qn_ceilings_opts {
 } qn_ceilings_opts;
 
 typedef struct qn_ceilings {
+    char device[96];         /* "NVIDIA H200"; "": the processor's */
     int threads;
     qn_isa isa;
     u64 bytes;               /* of the memory that was read */

@@ -42,6 +42,7 @@ typedef struct qn_cattend {
 typedef struct qn_cadd { uint64_t x, y; uint32_t n; } qn_cadd;              /* values */
 typedef struct qn_cglu { uint64_t gate, up; uint32_t n; int gelu; } qn_cglu; /* values */
 typedef struct qn_cpick { uint64_t y, x, rows; int n, d; } qn_cpick;
+typedef struct qn_cmeasure { uint64_t at, bytes, sink; uint32_t rounds; } qn_cmeasure; /* ceiling.cu */
 typedef struct qn_cangles { uint64_t table, freq; int n_pos, n_pair; float mscale; } qn_cangles;
 
 /* Rotation of q and k, and k and v into the cache, in one launch. */
