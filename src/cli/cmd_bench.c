@@ -263,7 +263,8 @@ static bool run_setup(bench *b, const char *model, int t, int n_batch, int i, in
                                    .trace = b->a->trace, .trace_level = b->a->trace_level, .ceilings = ceilings },
                          .kv = kv_names[kv], .ceilings = ceilings };
     bool ok = qn_bench_open(b->c, model, &s, e);
-    if (ok && ceilings && !strcmp(qn_engine_device(s.engine), "cpu") != !ceilings->device[0]) s.ceilings = NULL; /* of the other */
+    const bool on_cpu = ok && !strcmp(qn_engine_device(s.engine), "cpu");
+    if (ok && ceilings && on_cpu != !ceilings->device[0]) s.ceilings = NULL; /* those of the other */
     for (int k = 0; ok && k < b->n_tests; k++) ok = run_test(b, &s, &b->tests[k], e);
     qn_bench_close(&s, ok);
     return ok;

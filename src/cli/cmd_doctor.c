@@ -151,10 +151,11 @@ static void put_figures(qn_buf *b, const qn_cli *c, const qn_ceilings *k)
     qn_doctor_line(b, c, "", "%6.0f GOP/s   %.0f to %.0f, %zu   dot products of bytes", k->int8.p50 / 1e9, k->int8.lo / 1e9,
              k->int8.hi / 1e9, k->int8.n);
     if (k->bf16.n)
-        qn_doctor_line(b, c, "", "%6.0f GFLOP/s   %.0f to %.0f, %zu   dot products of bfloat16", k->bf16.p50 / 1e9, k->bf16.lo / 1e9,
-                 k->bf16.hi / 1e9, k->bf16.n);
-    qn_doctor_line(b, c, "barrier", "%6.2f us   %.2f to %.2f, %zu   one step in twenty takes %.2f us or more", k->barrier_ns.p50 / 1e3,
-             k->barrier_ns.lo / 1e3, k->barrier_ns.hi / 1e3, k->barrier_ns.n, k->barrier_ns.p95 / 1e3);
+        qn_doctor_line(b, c, "", "%6.0f GFLOP/s   %.0f to %.0f, %zu   dot products of bfloat16", k->bf16.p50 / 1e9,
+                       k->bf16.lo / 1e9, k->bf16.hi / 1e9, k->bf16.n);
+    qn_doctor_line(b, c, "barrier", "%6.2f us   %.2f to %.2f, %zu   one step in twenty takes %.2f us or more",
+                   k->barrier_ns.p50 / 1e3, k->barrier_ns.lo / 1e3, k->barrier_ns.hi / 1e3, k->barrier_ns.n,
+                   k->barrier_ns.p95 / 1e3);
     qn_doctor_line(b, c, "clock", "%6.0f ns   %.0f to %.0f, %zu   one reading", k->clock_ns.p50, k->clock_ns.lo, k->clock_ns.hi,
              k->clock_ns.n);
 }
@@ -166,7 +167,8 @@ static void put_human(qn_buf *b, const qn_cli *c, const findings *f)
     qn_buf_puts(b, "\nOptional libraries\n");
     for (size_t i = 0; i < QN_COUNT(f->m.libraries); i++) {
         const qn_library *l = &f->m.libraries[i];
-        qn_doctor_line(b, c, l->name, "%s (%s)%s%s", l->present ? "present" : "absent", l->what, l->detail[0] ? ": " : "", l->detail);
+        qn_doctor_line(b, c, l->name, "%s (%s)%s%s", l->present ? "present" : "absent", l->what,
+                       l->detail[0] ? ": " : "", l->detail);
     }
     qn_buf_puts(b, f->n_advice ? "\nWorth knowing\n" : "\nNothing stands in the way.\n");
     for (int i = 0; i < f->n_advice; i++) qn_buf_printf(b, "- %s\n", f->advice[i]);

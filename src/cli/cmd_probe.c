@@ -16,7 +16,7 @@
 #include "probe/tune.h"
 
 typedef struct probe_args {
-    const char *op, *type, *trace, *record, *output;
+    const char *op, *type, *trace, *record, *output, *device;
     qn_list specs;
     int isa, timeout_s, threads, format;
     u64 seed;
@@ -31,6 +31,8 @@ static const qn_opt what[] = {
       "the shapes of a recorded run, with what the engine took for each", 0, 0 },
     { "op", NULL, NULL, OPT_text, QN_AT(probe_args, op, const char *), "OP", NULL, "only this op", 0, 0 },
     { "type", NULL, "dtype", OPT_text, QN_AT(probe_args, type, const char *), "TYPE", NULL, "only this type", 0, 0 },
+    { "device", NULL, NULL, OPT_text, QN_AT(probe_args, device, const char *), "DEVICE", "cpu",
+      "cpu; cuda or cuda:N: linears on a GPU, beside cuBLAS", 0, 0 },
     { "isa", NULL, NULL, OPT_choice, QN_AT(probe_args, isa, int), QN_ISA_CHOICES, "auto",
       "only this instruction set; auto: all that this machine runs", 0, 0 },
     { 0 },
@@ -364,9 +366,25 @@ static int contests(qn_cli *c, const probe_args *a)
     return wrong ? QN_EXIT_FAIL : QN_EXIT_OK;
 }
 
+static int on_device(qn_cli *c, const probe_args *a)
+{
+    qn_probe_opts o = QN_PROBE_DEFAULT;
+    qn_err e = { 0 };
+    if (a->check || a->tune || a->trace || a->record || a->op || a->output) {
+        qn_fail(&e, QN_EUSAGE, "--device %.40s takes shapes, a model, --type, --time, --seed and --format alone", a->device);
+        return qn_cli_fail(c, &e);
+    }
+    if (!read_filters(a, &o, &e)) return qn_cli_fail(c, &e);
+    const qn_probe_device d = { .device = a->device, .specs = &a->specs, .type = o.type,
+                                .format = a->json ? PROBE_json : a->format, .seed = a->seed, .seconds = a->seconds,
+                                .all_failures = a->all_failures };
+    return qn_probe_on_device(c, &d);
+}
+
 static int run(qn_cli *c, void *values)
 {
     const probe_args *a = values;
+    if (strcmp(a->device, "cpu") && strcmp(a->device, "auto")) return on_device(c, a);
     return a->check ? check(c, a) : contests(c, a);
 }
 

@@ -1,4 +1,4 @@
-/* doctor_device.c - `quern doctor --device cuda`: what the GPU is, how fast it is, and what that means for models, in plain words. */
+/* doctor_device.c - `quern doctor --device cuda`: what the GPU is, how fast it is, what that means for models, in plain words. */
 #include <stdio.h>
 #include <string.h>
 
@@ -23,10 +23,10 @@ static void advise(advice *a, const qn_device_figures *f, bool measured)
         snprintf(a->text[a->n++], 240, "Compute capability %d.%d is too old for the kernels of this program: they need 8.0.",
                  f->major, f->minor);
     else if (f->major != 9)
-        snprintf(a->text[a->n++], 240, "The fastest kernels here are for compute capability 9.0; %d.%d takes the portable ones.",
+        snprintf(a->text[a->n++], 240, "The fastest kernels are for compute capability 9.0; %d.%d takes the portable ones.",
                  f->major, f->minor);
     if (f->driver < EARLY_DRIVER)
-        snprintf(a->text[a->n++], 240, "The driver is for CUDA %d.%d; with 12.3 or later kernels start earlier behind each other.",
+        snprintf(a->text[a->n++], 240, "The driver is for CUDA %d.%d; with 12.3 or later kernels start earlier.",
                  f->driver / 1000, f->driver % 1000 / 10);
     if (!measured) return;
     snprintf(a->text[a->n++], 240, "A token reads all weights once: at most %.0f tokens a second for each GB of a model; many "
@@ -67,8 +67,8 @@ static void put_human(qn_buf *b, const qn_cli *c, const qn_device_figures *f, co
 static void put_json(qn_buf *b, const qn_device_figures *f, const advice *a, bool measured)
 {
     const struct { const char *name; const qn_stats *s; } rows[] = {
-        { "read_bytes_s", &f->read }, { "copy_bytes_s", &f->copy }, { "f16_tensor_flop_s", &f->tensor }, { "f32_flop_s", &f->f32 },
-        { "launch_ns", &f->launch_ns }, { "round_trip_ns", &f->trip_ns },
+        { "read_bytes_s", &f->read }, { "copy_bytes_s", &f->copy }, { "f16_tensor_flop_s", &f->tensor },
+        { "f32_flop_s", &f->f32 }, { "launch_ns", &f->launch_ns }, { "round_trip_ns", &f->trip_ns },
     };
     qn_buf_puts(b, "{\"device\":{");
     qn_doctor_json_text(b, "name", f->name);

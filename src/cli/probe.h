@@ -20,6 +20,17 @@ bool qn_specs_add_parts(qn_specs *s, qn_err *e);
 void qn_specs_filter(qn_specs *s, int op, int type);
 void qn_specs_close(qn_specs *s);
 
+/* probe_device.c: contests on a GPU */
+typedef struct qn_probe_device {
+    const char *device;
+    const qn_list *specs;
+    int type, format;       /* type -1: any */
+    u64 seed;
+    double seconds;         /* for each shape */
+    bool all_failures;
+} qn_probe_device;
+int qn_probe_on_device(qn_cli *c, const qn_probe_device *a);
+
 /* probe_print.c */
 enum { PROBE_text, PROBE_seed, PROBE_json, PROBE_csv, PROBE_html };
 #define QN_PROBE_FORMATS "text|seed|json|csv|html"

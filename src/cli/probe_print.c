@@ -14,7 +14,7 @@ double qn_probe_ceiling(const qn_probe_page *p, const qn_contest *c)
     const int type = qn_args_type(c->shape.op, &c->shape.args);
     const bool bytes = c->shape.op == OP_qlinear, bf16 = c->shape.op == OP_blinear || (c->shape.op == OP_matmul &&
                                                                                        type == DT_bf16);
-    const double rate = bytes ? t->int8.p50 : bf16 && t->bf16.n ? t->bf16.p50 : t->flops.p50;
+    const double rate = t->device[0] ? t->bf16.p50 : bytes ? t->int8.p50 : bf16 && t->bf16.n ? t->bf16.p50 : t->flops.p50;
     const double move = t->read_huge.p50 > 0 ? (double)c->cost.bytes / t->read_huge.p50 : 0;
     const double compute = rate > 0 ? (double)c->cost.flops / rate : 0;
     return 1e9 * fmax(move, compute);
@@ -239,7 +239,10 @@ void qn_probe_print_head(qn_buf *b, const qn_probe_page *p)
         qn_buf_puts(b, "spec,variant,verdict,unsupported,warm_n,warm_p50_ns,warm_min_ns,warm_lo_ns,warm_hi_ns,cold_n,cold_p50_ns,"
                        "cold_min_ns,cold_lo_ns,cold_hi_ns,max_abs,max_rel,nmse,best,engine,cached,engine_ns\n");
     if (p->format != PROBE_text && p->format != PROBE_seed) return;
-    qn_buf_printf(b, "%d specs, %d variants, %d threads on %s\n", p->n_specs, p->n_variants, p->threads, qn_cpu_name());
+    if (p->threads) qn_buf_printf(b, "%d specs, %d variants, %d threads on %s\n", p->n_specs, p->n_variants, p->threads,
+                                  qn_cpu_name());
+    else qn_buf_printf(b, "%d specs, %d variants on %s\n", p->n_specs, p->n_variants, p->ceilings ? p->ceilings->device :
+                       "a GPU");
     for (int i = 0; p->rivals && i < p->rivals->n; i++)
         qn_buf_printf(b, "baseline %s: %s\n", p->rivals->at[i].name, p->rivals->at[i].version);
     for (size_t i = 0; p->rivals && i < QN_COUNT(p->rivals->absent); i++)

@@ -1,5 +1,6 @@
-/* ceiling_store.c - one row per machine, isa and number of threads, and one per device (isa "cuda", no threads). A row carries the hash of its own figures: SQLite notices a
- * broken page, not a flipped bit in a number, and a wrong ceiling would be believed. */
+/* ceiling_store.c - one row per machine, isa and number of threads, and one per device (isa "cuda", no threads). A row carries
+ * the hash of its own figures: SQLite notices a broken page, not a flipped bit in a number, and a wrong ceiling would be
+ * believed. */
 #include "probe/ceiling_store.h"
 
 #include <stdio.h>

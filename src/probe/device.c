@@ -156,7 +156,8 @@ static bool prepare(bench *b, qn_err *e)
     if (b->args.bytes < COPY_BYTES)
         return qn_fail(e, QN_ENOMEM, "not enough memory on cuda:%d to measure it: %llu bytes are free", b->out->ordinal,
                        (unsigned long long)b->out->free);
-    return qn_gpu_take(&b->gpu, "measuring", b->args.bytes, &b->args.at, e) && qn_gpu_take(&b->gpu, "measuring", 64, &b->args.sink, e) &&
+    return qn_gpu_take(&b->gpu, "measuring", b->args.bytes, &b->args.at, e) && qn_gpu_take(&b->gpu, "measuring", 64,
+                                                                                           &b->args.sink, e) &&
            qn_driver_ok(d, d->fill(b->args.at, 0x5A, b->args.bytes, b->gpu.stream), "clearing memory", e) &&
            qn_driver_ok(d, d->event_create(&b->begin, 0), "making an event", e) &&
            qn_driver_ok(d, d->event_create(&b->end, 0), "making an event", e) &&

@@ -10,10 +10,13 @@ from conftest import TINY, quern  # noqa: E402
 
 WHY_NOT = ["holds no CUDA kernels", "no CUDA driver", "sees no device", "too old", "not enough memory", "compute capability"]
 COMMANDS = [["run", TINY, "-p", "Hi", "-n", "2"], ["plan", TINY], ["logits", TINY, "--tokens", "1 2", "-o", "-"],
-            ["bench", TINY, "-p", "4", "-n", "2", "-r", "1", "--no-ceilings"]]
+            ["bench", TINY, "-p", "4", "-n", "2", "-r", "1", "--no-ceilings"],
+            ["batch-bench", TINY, "-npp", "4", "-ntg", "2", "-npl", "1,2"],
+            ["perplexity", TINY, __file__, "-c", "64", "--chunks", "1"]]
+MEASURING = [["doctor"], ["probe"], ["probe", TINY], ["probe", "--spec", "op=linear type=f16 n=8 rows=64 cols=64"]]
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda c: c[0])
+@pytest.mark.parametrize("command", COMMANDS + MEASURING, ids=lambda c: " ".join(c[:2]))
 def test_cuda_or_one_line(command):
     r = quern(*command, "--device", "cuda")
     if r.rc == 0:
@@ -39,3 +42,9 @@ def test_cpu_and_auto_say_which():
 def test_unknown_device(word):
     r = quern(*COMMANDS[0], "--device", word)
     assert r.rc == 2 and "device" in r.err
+
+
+@pytest.mark.parametrize("extra", [["--check"], ["--tune"], ["--op", "add"]], ids=lambda c: c[0])
+def test_probe_on_a_device_takes_linears(extra):
+    r = quern("probe", "--device", "cuda", *extra)
+    assert r.rc == 2 and "--device cuda takes" in r.err

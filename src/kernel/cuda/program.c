@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "kernel/cuda/tiles.h"
 #include "kernel/cuda/weights.h"
 
 /* ---- operands */
@@ -91,10 +92,6 @@ static bool place(qn_cuda *c, const qn_step *s, qn_cargs *out, qn_err *e)
     }
 }
 
-static bool has_gemm(const qn_wmat *w) { return w->kind != QN_W_f32 && w->cols % 8 == 0; }
-
-enum { GEMM_STAGES = 4, GEMM_PITCH = 40 }; /* of gemm.cu */
-
 #define GEMV_MOST 8 /* rows up to which weights are read by one warp a row; more go to the tensor cores */
 
 /* ---- names, for `quern plan` */
@@ -104,7 +101,7 @@ static const char *name_of(qn_cuda *c, const qn_step *s, const qn_cstep *t, int 
     char text[64];
     if (s->op == OP_linear)
         snprintf(text, sizeof text, "linear_%s_cuda_%s", qn_wmat_name((int)t->args.linear.w.kind),
-                 bucket == BUCKET_one ? "r1" : bucket == BUCKET_few || !has_gemm(&t->args.linear.w) ? "r8" : "mma");
+                 bucket == BUCKET_one ? "r1" : bucket == BUCKET_few || !qn_tiles_take(&t->args.linear.w) ? "r8" : "mma");
     else
         snprintf(text, sizeof text, "%s_cuda_%s", qn_ops[s->op].name,
                  s->op == OP_attend ? qn_attention_name(&t->args.attend, bucket) : "plain");
@@ -120,18 +117,6 @@ static const char *reason_of(qn_cuda *c, const qn_step *s, qn_err *e)
     return qn_arena_strndup(&c->arena, text, strlen(text), e);
 }
 
-/* More shared memory than a kernel gets unasked. */
-static bool size_gemms(qn_cuda *c, qn_err *e)
-{
-    const qn_driver *d = &c->gpu.d;
-    const int bytes = GEMM_STAGES * 256 * GEMM_PITCH * 2;
-    for (int f = FN_gemm_f16_4_4; f < FN_narrow; f++) {
-        if (!c->gpu.fn[f]) continue; /* a test's driver has no kernels */
-        if (!qn_driver_ok(d, d->function_set(c->gpu.fn[f], CU_FUNC_DYNAMIC_SMEM, bytes), "sizing shared memory", e)) return false;
-    }
-    return true;
-}
-
 bool qn_program_make(qn_cuda *c, qn_err *e)
 {
     c->steps = qn_new_array((size_t)c->plan->n, sizeof *c->steps, e);
@@ -143,49 +128,23 @@ bool qn_program_make(qn_cuda *c, qn_err *e)
         for (int b = 0; b < N_BUCKETS; b++)
             if (!(t->kernel[b] = name_of(c, s, t, b, e))) return false;
     }
-    return size_gemms(c, e) && qn_attention_make(c, e) && qn_wide_make(c, e) && qn_gpu_wait(&c->gpu, e);
+    return qn_tiles_make(&c->gpu, e) && qn_attention_make(c, e) && qn_wide_make(c, e) && qn_gpu_wait(&c->gpu, e);
 }
 
 /* ---- launching */
 
 static unsigned per(u64 n, unsigned each) { return (unsigned)((n + each - 1) / each); }
 
-/* Which tiles: the largest that keep every multiprocessor busy. 16 * MT * 2 rows of x, 8 * NT * 4 rows of w. */
-static int gemm_of(const qn_cuda *c, const qn_clinear *a, qn_grid *g)
-{
-    static const int first[QN_W_KINDS] = { [QN_W_f16] = FN_gemm_f16_4_4, [QN_W_bf16] = FN_gemm_bf16_4_4,
-                                           [QN_W_q8] = FN_gemm_q8_4_4, [QN_W_q4] = FN_gemm_q4_4_4, [QN_W_q4m] = FN_gemm_q4m_4_4,
-                                           [QN_W_q6] = FN_gemm_q6_4_4 };
-    static const struct { unsigned t, r; } tile[] = { { 128, 128 }, { 128, 64 }, { 64, 64 } };
-    if (a->n <= GEMV_MOST || !has_gemm(&a->w)) return -1;
-    for (int i = a->n <= 64 ? 2 : 0;; i++) {
-        const unsigned smem = GEMM_STAGES * (tile[i].t + tile[i].r) * GEMM_PITCH * 2;
-        *g = (qn_grid){ per(a->w.rows, tile[i].r), per((u64)a->n, tile[i].t), 256, smem };
-        if (i == 2 || g->x * g->y >= (unsigned)c->gpu.n_sm) return first[a->w.kind] + i;
-    }
-}
-
 /* The same x serves q, k and v, gate and up: made f16 once. */
-static bool launch_gemm(qn_cuda *c, const qn_clinear *a, int gemm, qn_grid tiles, qn_err *e)
-{
-    qn_clinear half = *a;
-    half.x = buffer(c, c->need.narrow);
-    if (c->narrowed != a->x) {
-        const qn_cadd narrow = { .x = half.x, .y = a->x, .n = (u32)a->n * a->w.cols };
-        if (!qn_gpu_launch(&c->gpu, FN_narrow, (qn_grid){ per(narrow.n, 1024), 1, 256, 0 }, &narrow, e)) return false;
-        c->narrowed = a->x;
-    }
-    return qn_gpu_launch(&c->gpu, gemm, tiles, &half, e);
-}
-
 static bool launch_linear(qn_cuda *c, qn_clinear *a, int n, qn_err *e)
 {
-    qn_grid tiles;
+    const u64 x = a->x;
     a->n = n;
-    const int gemm = gemm_of(c, a, &tiles);
-    if (gemm >= 0) return launch_gemm(c, a, gemm, tiles, e);
-    const qn_grid g = { per(a->w.rows, 8), per((u64)n, n == 1 ? 1 : 8), 256, 0 };
-    return qn_gpu_launch(&c->gpu, n == 1 ? FN_linear_r1 : FN_linear_r8, g, a, e);
+    if (n <= GEMV_MOST || !qn_tiles_take(&a->w)) return qn_gemv_launch(&c->gpu, a, e);
+    a->x = buffer(c, c->need.narrow);
+    if (c->narrowed != x && !qn_narrow_launch(&c->gpu, a->x, x, (u64)n * a->w.cols, e)) return false;
+    c->narrowed = x;
+    return qn_mma_launch(&c->gpu, a, e);
 }
 
 static bool launch(qn_cuda *c, int i, int n, qn_err *e)

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "kernel/cuda/program.h"
+#include "kernel/cuda/tiles.h"
 
-enum { SIZES = 5, INPUTS = 16, CLUSTER = 8 };
-static const int sizes[SIZES] = { 16, 32, 64, 128, 256 }; /* rows of x in a tile: the functions of a kind, in order */
+enum { INPUTS = 16 };
 
 enum { WIDE_plain, WIDE_with, WIDE_gemm, WIDE_norm, WIDE_rotate, WIDE_attend };
 
@@ -26,7 +26,7 @@ typedef struct qn_wide {
     qn_cgemm *gemms;        /* [n_gemms] */
     int n_gemms, n_inputs;
     struct input { u64 at,
-                   from; u32 cols; qn_tmap map[SIZES]; } inputs[INPUTS]; /* f16 rows; from: the floats they are made of, or 0 */
+                   from; u32 cols; qn_tmap map[QN_TILES]; } inputs[INPUTS]; /* f16 rows; from: the floats they come from, or 0 */
 } qn_wide;
 
 /* ---- who reads and writes a buffer */
@@ -53,8 +53,7 @@ static int uses(const qn_step *s, const void *b)
 
 static bool is_gemm(const qn_cuda *c, int i)
 {
-    const qn_wmat *w = &c->steps[i].args.linear.w;
-    return c->plan->steps[i].op == OP_linear && w->kind != QN_W_f32 && w->cols % 8 == 0;
+    return c->plan->steps[i].op == OP_linear && qn_tiles_take(&c->steps[i].args.linear.w);
 }
 
 /* What step i leaves in b is read by nobody, or (gemms) by linears on the tensor cores alone. */
@@ -69,28 +68,6 @@ static bool only_for(const qn_cuda *c, int i, const void *b, bool gemms)
 }
 
 /* ---- linears */
-
-typedef struct rows_at { u64 at, rows, row_bytes; } rows_at;
-
-/* How the copy engine finds boxes of a matrix: f16 values, put as the tensor cores like them, or bytes as they lie. */
-static bool make_map(qn_cuda *c, qn_tmap *map, rows_at m, bool halves, u32 wide, u32 high, qn_err *e)
-{
-    const u64 dims[2] = { halves ? m.row_bytes / 2 : m.row_bytes, m.rows };
-    const u32 box[2] = { wide, high }, steps[2] = { 1, 1 };
-    const qn_driver *d = &c->gpu.d;
-    const int error = d->tensor_map(map, halves ? CU_MAP_F16 : CU_MAP_BYTES, 2, (void *)(uintptr_t)m.at, dims, &m.row_bytes, box,
-                                    steps, 0, halves ? CU_MAP_SWIZZLE_128 : 0, CU_MAP_PROMOTE_256, 0);
-    return qn_driver_ok(d, error, "describing a matrix", e);
-}
-
-static bool map_matrix(qn_cuda *c, qn_cgemm *g, int i, qn_err *e)
-{
-    const qn_wmat *w = &g->m[i].w;
-    const rows_at m = { w->at, w->rows, w->row_bytes };
-    if (w->kind == QN_W_f16) return make_map(c, &g->map[i], m, true, QN_GEMM_COLS, QN_GEMM_HALF, e);
-    return make_map(c, &g->map[i], m, false, QN_GEMM_VALUES(w->kind), QN_GEMM_HALF, e) &&
-           make_map(c, &g->fine[i], m, false, 16, QN_GEMM_HALF, e);
-}
 
 /* Whether the newest value of x in front of step i is f16 already. */
 static bool is_half(const qn_cuda *c, int i, const void *x)
@@ -112,9 +89,7 @@ static bool find_input(qn_cuda *c, int i, int *out, qn_err *e)
     assert(w->n_inputs < INPUTS); /* a decoder has four buffers that linears read */
     struct input *n = &w->inputs[w->n_inputs++];
     n->at = at, n->from = from, n->cols = cols;
-    for (int k = 0; k < SIZES; k++)
-        if (!make_map(c, &n->map[k], (rows_at){ at, rows, 2 * (u64)cols }, true, QN_GEMM_COLS, (u32)sizes[k], e)) return false;
-    return true;
+    return qn_wgmma_input(&c->gpu, at, cols, rows, n->map, e);
 }
 
 static bool goes_with(const qn_cuda *c, int i, int j)
@@ -160,7 +135,7 @@ static bool make_gemm(qn_cuda *c, int i, qn_err *e)
         qn_cmat *m = &g->m[j - i];
         end += (l->w.rows + 2 * QN_GEMM_HALF - 1) / (2 * QN_GEMM_HALF);
         *m = (qn_cmat){ .y = l->y, .bias = l->bias, .w = l->w, .end = end };
-        if (!map_matrix(c, g, j - i, e)) return false;
+        if (!qn_wgmma_matrix(&c->gpu, g, j - i, e)) return false;
         if (j > i) merge(c, i, j);
         j++;
     } while (j - i < QN_GEMM_MATS && j < c->plan->n && goes_with(c, i, j));
@@ -189,35 +164,14 @@ static bool make_step(qn_cuda *c, int i, qn_err *e)
     return true;
 }
 
-/* The functions of each kind of weights follow each other, by rows of x. */
-static const int kinds[] = { QN_W_f16, QN_W_bf16, QN_W_q8, QN_W_q4, QN_W_q4m, QN_W_q6 };
-
-static bool size_functions(qn_cuda *c, qn_err *e)
-{
-    const qn_driver *d = &c->gpu.d;
-    for (int k = 0, f = FN_wg_f16_16; k < (int)QN_COUNT(kinds); k++)
-        for (int s = 0; s < SIZES; s++, f++)
-            if (!qn_driver_ok(d, d->function_set(c->gpu.fn[f], CU_FUNC_DYNAMIC_SMEM, QN_GEMM_SMEM(kinds[k], sizes[s])),
-                              "sizing shared memory", e)) return false;
-    return true;
-}
-
-static int function_of(u32 kind, int size)
-{
-    int k = 0;
-    while (kinds[k] != (int)kind) k++;
-    return FN_wg_f16_16 + k * SIZES + size;
-}
-
 bool qn_wide_make(qn_cuda *c, qn_err *e)
 {
-    if (c->gpu.major != 9 || !c->gpu.fn[FN_wg_f16_16]) return true;
+    if (!qn_wgmma_has(&c->gpu)) return true;
     c->wide = qn_new(sizeof *c->wide, e);
     if (!c->wide) return false;
     c->wide->steps = qn_new_array((size_t)c->plan->n, sizeof *c->wide->steps, e);
     c->wide->gemms = c->wide->steps ? qn_new_array((size_t)c->plan->n, sizeof *c->wide->gemms, e) : NULL;
     if (!c->wide->gemms) return false;
-    if (!size_functions(c, e)) return false;
     for (int i = 0; i < c->plan->n; i++)
         if (!make_step(c, i, e)) return false;
     return true;
@@ -234,7 +188,8 @@ void qn_wide_close(qn_cuda *c)
 
 const char *qn_wide_name(const qn_cuda *c, int i, int bucket)
 {
-    static const char *const linear[QN_W_KINDS] = { [QN_W_f16] = "linear_f16_cuda_wgmma", [QN_W_bf16] = "linear_bf16_cuda_wgmma",
+    static const char *const linear[QN_W_KINDS] = { [QN_W_f16] = "linear_f16_cuda_wgmma",
+                                                    [QN_W_bf16] = "linear_bf16_cuda_wgmma",
         [QN_W_q8] = "linear_q8_cuda_wgmma", [QN_W_q4] = "linear_q4_cuda_wgmma", [QN_W_q4m] = "linear_q4m_cuda_wgmma",
         [QN_W_q6] = "linear_q6_cuda_wgmma" };
     const int how = c->wide && bucket != BUCKET_one ? c->wide->steps[i].how : WIDE_plain;
@@ -251,44 +206,14 @@ bool qn_wide_merged(const qn_cuda *c, int i) { return c->wide && c->wide->steps[
 
 /* ---- launching */
 
-/* What a pass costs in tiles of this size, in units of a tile of 128 rows of x: larger ones are the better for each row. */
-static double cost_of(int size, u64 tiles, int n_sm)
-{
-    static const double each[SIZES] = { 0, 0, 0.62, 1.05, 2 };
-    return (double)((tiles + (u64)n_sm - 1) / (u64)n_sm) * each[size];
-}
-
-static int size_for(const qn_cuda *c, int n, u64 row_tiles)
-{
-    int best = 2;
-    if (n <= 64) return n <= 16 ? 0 : n <= 32 ? 1 : 2;
-    for (int k = 3; k < SIZES; k++) {
-        const u64 tiles = row_tiles * (((u64)n + (u64)sizes[k] - 1) / (u64)sizes[k]);
-        const u64 before = row_tiles * (((u64)n + (u64)sizes[best] - 1) / (u64)sizes[best]);
-        if (cost_of(k, tiles, c->gpu.n_sm) <= cost_of(best, before, c->gpu.n_sm)) best = k;
-    }
-    return best;
-}
-
 static bool launch_gemm(qn_cuda *c, const wide_step *t, int n, qn_err *e)
 {
     const struct input *in = &c->wide->inputs[t->input];
-    qn_cgemm g = *t->gemm;
-    const bool gated = g.out >= QN_GEMM_silu;
-    const u32 row_tiles = gated ? (g.m[0].w.rows + QN_GEMM_HALF - 1) / QN_GEMM_HALF : g.m[QN_GEMM_MATS - 1].end;
-    const int size = size_for(c, n, row_tiles), col_tiles = ((int)in->cols + QN_GEMM_COLS - 1) / QN_GEMM_COLS;
     if (in->from && c->narrowed != in->from) {
-        const qn_cadd narrow = { .x = in->at, .y = in->from, .n = (u32)n * in->cols };
-        if (!qn_gpu_launch(&c->gpu, FN_narrow, (qn_grid){ (narrow.n + 1023) / 1024, 1, 256, 0 }, &narrow, e)) return false;
+        if (!qn_narrow_launch(&c->gpu, in->at, in->from, (u64)n * in->cols, e)) return false;
         c->narrowed = in->from;
     }
-    g.n = n;
-    g.x = in->map[size];
-    /* few rows: the weights are all there is to read; two blocks a multiprocessor, by the matrix alone */
-    g.split = n > 64 ? 1 : qn_maxi(1, qn_mini(qn_mini(CLUSTER, col_tiles / 2), 2 * c->gpu.n_sm / (int)row_tiles));
-    const u32 kind = g.m[0].w.kind, row_blocks = ((u32)n + (u32)sizes[size] - 1) / (u32)sizes[size];
-    const qn_grid grid = { (u32)g.split * row_blocks, row_tiles, 384, (u32)QN_GEMM_SMEM((int)kind, sizes[size]) };
-    return qn_gpu_launch_early(&c->gpu, function_of(kind, size), grid, g.split, &g, e);
+    return qn_wgmma_launch(&c->gpu, t->gemm, in->map, n, e);
 }
 
 bool qn_wide_launch(qn_cuda *c, int i, int n, bool *done, qn_err *e)
