@@ -259,7 +259,10 @@ static bool hold(fair *f, qn_contest *k, const qn_spec *spec, qn_err *e)
     return true;
 }
 
-static bool say(const fair *f, qn_buf *b) { return f->a->output || f->a->builtin || f->page.format == PROBE_html || flush_buf(b); }
+static bool say(const fair *f, qn_buf *b)
+{
+    return f->a->output || f->a->builtin || f->page.format == PROBE_html || flush_buf(b);
+}
 
 static bool hold_all(fair *f, qn_buf *out, qn_err *e)
 {
@@ -333,7 +336,8 @@ static bool keep_winners(fair *f, qn_buf *out, qn_err *e)
     bool ok = qn_tune(f->all, f->n, threads, date, &winners, e);
     if (f->a->builtin) ok = ok && print_table(f, &winners, out);
     else ok = ok && qn_tune_write(&winners, path, threads, e);
-    if (ok && !f->a->builtin) qn_cli_note(f->c, "%zu shapes are tuned in %s; `quern plan` says where it is used", winners.n, path);
+    if (ok && !f->a->builtin)
+        qn_cli_note(f->c, "%zu shapes are tuned in %s; `quern plan` says where it is used", winners.n, path);
     for (size_t i = 0; ok && i < winners.n; i++)
         qn_cli_debug(f->c, "%s %s: %s, %.2fx", qn_ops[winners.at[i].op].name, winners.at[i].shape, winners.at[i].kernel->name,
                      winners.at[i].gain);

@@ -18,7 +18,8 @@ static const char *explain(const qn_kernel *k, const qn_tuned_row *tuned, qn_isa
     else if (tuned && !tuned->cpu && tuned->gain <= 1)
         snprintf(text, sizeof text, "tuned: %s, nothing is faster than the default, %s", k->name, tuned->date);
     else if (tuned)
-        snprintf(text, sizeof text, "%s: %s%s, %.2fx the default%s%.60s (+- %.0f %%), %s", tuned->cpu ? "table" : "tuned", k->name,
+        snprintf(text, sizeof text, "%s: %s%s, %.2fx the default%s%.60s (+- %.0f %%), %s", tuned->cpu ? "table" : "tuned",
+                 k->name,
                  tuned->lanes == 1 ? " on one thread" : tuned->lanes > 1 ? " on all threads" : "", tuned->gain,
                  tuned->cpu ? " on " : "", tuned->cpu ? tuned->cpu : "", 100 * tuned->error, tuned->date);
     else if (k->isa == most) snprintf(text, sizeof text, "highest level allowed (%s)", qn_isa_name(most));

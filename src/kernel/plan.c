@@ -1,6 +1,7 @@
 /* plan.c - a growing list of steps; their names and reasons live in the plan's arena. */
 #include "kernel/plan.h"
 
+#include <limits.h>
 #include <string.h>
 
 static bool make_room(qn_plan *p, qn_err *e)
@@ -20,6 +21,7 @@ static bool make_room(qn_plan *p, qn_err *e)
 
 int qn_rows_alone(qn_op op, const qn_args *args)
 {
+    if (op == OP_softmax || op == OP_best) return INT_MAX; /* the sampler's own: it has no other lanes */
     qn_args one = *args;
     one.n = 1;
     const u64 bytes = qn_ops[op].cost(&one, 0).bytes;

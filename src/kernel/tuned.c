@@ -143,10 +143,10 @@ static bool measured_anew(const winner *w, const qn_tuned *anew, int threads)
 
 void qn_tuned_print_table(qn_buf *b, const qn_tuned *anew, int threads)
 {
-    qn_buf_puts(b, "/* winners.def - what the probe found on the processors that it has seen, for machines that were not tuned "
-                   "themselves. Made by\n * `quern probe MODEL --tune --builtin -o src/kernel/winners.def`; lines of other processors "
-                   "stay as they are. Not to be edited.\n * WINNER(processor, its level, threads, op, sizes, rows, kernel, threads it "
-                   "runs on (0: as always), gain, +-, date) */\n");
+    qn_buf_puts(b, "/* winners.def - what the probe found on the processors that it has seen, for machines that were not tuned\n"
+                   " * themselves. Made by `quern probe MODEL --tune --builtin -o src/kernel/winners.def`; lines of other\n"
+                   " * processors stay as they are. Not to be edited. WINNER(processor, its level, threads, op, sizes, rows,\n"
+                   " * kernel, threads it runs on (0: as always), gain, +-, date) */\n");
     for (const winner *w = winners; w->cpu; w++)
         if (!measured_anew(w, anew, threads)) print_winner(b, w);
     for (size_t i = 0; i < anew->n; i++) {

@@ -1,6 +1,6 @@
 /* tuned.h - the probe's winners, as plans read them: for an op with its sizes and a number of rows, which kernel. One JSON
  * object a line, written by `quern probe --tune`; lines of other processors, other thread counts or kernels that are gone are
- * passed over. Behind them comes a table that is a part of the program. Overrides (--kernel OP=NAME) are rows of the same table, put before all others. */
+ * passed over. Behind them comes a table that is a part of the program. Overrides (--kernel OP=NAME) come before all others. */
 #ifndef QN_TUNED_H
 #define QN_TUNED_H
 

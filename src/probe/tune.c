@@ -74,11 +74,12 @@ static const qn_contender *favourite(const qn_contest *c, const qn_kernel *only)
 {
     const qn_contender *best = default_of(c);
     double most = 1;
+    const bool many = qn_bucket(c->shape.args.n) == BUCKET_many; /* of 9 rows or of 512: one size cannot say how many threads */
     if (!best) return NULL;
     if (only && best->kernel != only) best = NULL, most = 0;
     for (int i = 0; i < c->n; i++) {
         double error = 0;
-        if (only && c->at[i].kernel != only) continue;
+        if ((only && c->at[i].kernel != only) || (many && c->at[i].lanes != default_of(c)->lanes)) continue;
         const double g = gain(c, &c->at[i], &error);
         if (g > most && (most == 0 || g > LEAST_GAIN + error)) most = g, best = &c->at[i];
     }
@@ -141,8 +142,9 @@ static bool judge(const group *g, int threads, const char *date, qn_tuned *out, 
     for (int b = 0; b < N_BUCKETS; b++) {
         const qn_contender *w = mix || !g->of[b] ? pick[b] : favourite(g->of[b], one);
         const bool as_it_was = w ? w == default_of(g->of[b]) : mix || one == base; /* one for all: measured or not */
-        if (as_it_was && w && !add_row(g, b, w->kernel, NULL, threads, date, out, e)) return false; /* so that no table says other */
-        if (!as_it_was && !add_row(g, b, w ? w->kernel : one, w, threads, date, out, e)) return false;
+        if (as_it_was && !w) continue;
+        /* where nothing is faster that is said too: else the built-in table would be asked */
+        if (!add_row(g, b, w ? w->kernel : one, as_it_was ? NULL : w, threads, date, out, e)) return false;
     }
     return true;
 }
