@@ -1,5 +1,6 @@
 /* cmd_doctor.c - `quern doctor`: what this machine is, how fast it is at what a model needs, and what stands in the way, in plain
- * words. Facts come from probe/machine.c, figures from probe/ceilings.c; the advice is made here from both. */
+ * words. Facts come from probe/machine.c, figures from probe/ceilings.c, the
+ * advice from both by probe/advice.c. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include "base/str.h"
 #include "cli/doctor.h"
 #include "cli/tracing.h"
+#include "probe/advice.h"
 #include "probe/ceilings.h"
 #include "probe/machine.h"
 
@@ -31,81 +33,8 @@ typedef struct findings {
     qn_machine m;
     qn_ceilings c;
     bool measured;
-    char advice[16][240];
-    int n_advice;
+    qn_advice advice;
 } findings;
-
-/* ---- what is wrong ------------------------------------------------------------------------------------------------- */
-
-static void advise(findings *f, const char *fmt, ...) QN_PRINTF(2, 3);
-static void advise(findings *f, const char *fmt, ...)
-{
-    va_list ap;
-    if (f->n_advice == (int)QN_COUNT(f->advice)) return;
-    va_start(ap, fmt);
-    vsnprintf(f->advice[f->n_advice++], sizeof f->advice[0], fmt, ap);
-    va_end(ap);
-}
-
-static void look_at_cores(findings *f)
-{
-    const qn_machine *m = &f->m;
-    const qn_topology *t = &m->topo;
-    if (t->quota_cpus > 0 && t->quota_cpus < t->cores)
-        advise(f, "The cgroup grants %.1f CPUs of %d cores: more threads than that only wait for each other.", t->quota_cpus,
-               t->cores);
-    if (t->allowed_pus < t->pus)
-        advise(f, "The affinity mask allows %d of %d hardware threads.", t->allowed_pus, t->pus);
-    if (t->allowed_pus > t->cores)
-        advise(f, "Each core has %d hardware threads that share its arithmetic: quern starts one thread per core.",
-               t->allowed_pus / t->cores);
-    if (t->numa_nodes > 1)
-        advise(f, "Memory lies on %d nodes: a thread reads its own node fastest.", t->numa_nodes);
-    if (m->isa < ISA_avx2)
-        advise(f, "No AVX2 here: the portable kernels run, several times slower than AVX2 would be.");
-    if (m->load > 0.5 * t->cores)
-        advise(f, "The load average is %.1f on %d cores: other programs take their share.", m->load, t->cores);
-    if (strcmp(m->governor, "powersave") == 0)
-        advise(f, "The frequency governor is 'powersave': 'performance' or 'schedutil' may run faster.");
-}
-
-static void look_at_memory(findings *f)
-{
-    const qn_machine *m = &f->m;
-    char a[32], b[32];
-    const u64 room = m->limit && m->limit < m->available ? m->limit : m->available;
-    if (m->limit)
-        advise(f, "The cgroup limits memory to %s of %s.", qn_human_bytes(m->limit, a), qn_human_bytes(m->topo.memory, b));
-    if (room && room < (u64)2 << 30)
-        advise(f, "Only %s of memory is free: small models only.", qn_human_bytes(room, a));
-    if (strcmp(m->huge_pages, "never") == 0)
-        advise(f, "Huge pages are off: as root, echo madvise > /sys/kernel/mm/transparent_hugepage/enabled lets quern use them.");
-    else if (f->measured && f->c.huge_share < 0.5)
-        advise(f, "Huge pages were asked for, and %.0f %% came: memory is short or fragmented.", 100 * f->c.huge_share);
-}
-
-static double spread(const qn_stats *s) { return s->p50 > 0 ? (s->hi - s->lo) / s->p50 : 0; }
-
-static void look_at_figures(findings *f)
-{
-    const qn_ceilings *c = &f->c;
-    double worst = spread(&c->read_small);
-    if (spread(&c->read_huge) > worst) worst = spread(&c->read_huge);
-    if (spread(&c->flops) > worst) worst = spread(&c->flops);
-    const double tail = c->read_huge.p50 > 0 ? c->read_huge.p50 / c->read_huge.min : 1;
-    if (worst > 0.05 || tail > 2)
-        advise(f, "The machine is noisy: the medians may be off by %.0f %%, and single reads took up to %.1f times as long.",
-               100 * worst, tail);
-    if (c->huge_share > 0.5 && c->read_huge.p50 > 1.1 * c->read_small.p50)
-        advise(f, "Huge pages read %.0f %% faster than pages of 4 KiB: quern asks for them wherever it copies weights.",
-               100 * (c->read_huge.p50 / c->read_small.p50 - 1));
-    if (c->threads > 1 && c->barrier_ns.p50 > 20000)
-        advise(f, "A barrier takes %.0f us: the %d threads do not run at the same time; fewer (-t) may be faster.",
-               c->barrier_ns.p50 / 1e3, c->threads);
-    if (c->clock_ns.p50 > 200)
-        advise(f, "Reading the clock takes %.0f ns (source '%s'): timing every step will cost something here.", c->clock_ns.p50,
-               f->m.clock_source);
-}
 
 /* ---- for people ---------------------------------------------------------------------------------------------------- */
 
@@ -170,8 +99,8 @@ static void put_human(qn_buf *b, const qn_cli *c, const findings *f)
         qn_doctor_line(b, c, l->name, "%s (%s)%s%s", l->present ? "present" : "absent", l->what,
                        l->detail[0] ? ": " : "", l->detail);
     }
-    qn_buf_puts(b, f->n_advice ? "\nWorth knowing\n" : "\nNothing stands in the way.\n");
-    for (int i = 0; i < f->n_advice; i++) qn_buf_printf(b, "- %s\n", f->advice[i]);
+    qn_buf_puts(b, f->advice.n ? "\nWorth knowing\n" : "\nNothing stands in the way.\n");
+    for (int i = 0; i < f->advice.n; i++) qn_buf_printf(b, "- %s\n", f->advice.at[i]);
 }
 
 /* ---- for programs -------------------------------------------------------------------------------------------------- */
@@ -246,9 +175,9 @@ static void put_json(qn_buf *b, const findings *f)
         qn_buf_puts(b, "}");
     }
     qn_buf_puts(b, "],\n \"advice\":[");
-    for (int i = 0; i < f->n_advice; i++) {
+    for (int i = 0; i < f->advice.n; i++) {
         qn_buf_puts(b, i ? ",\n  " : "\n  ");
-        qn_buf_json(b, f->advice[i], strlen(f->advice[i]));
+        qn_buf_json(b, f->advice.at[i], strlen(f->advice.at[i]));
     }
     qn_buf_puts(b, "]}\n");
 }
@@ -278,9 +207,7 @@ static int run(qn_cli *c, void *values)
     qn_machine_look(&f.m); /* before measuring: the load average is that of the others */
     if (!a->fast && !measure(c, a, &f, &e)) return qn_cli_fail(c, &e);
     qn_machine_look_libraries(&f.m);
-    look_at_cores(&f);
-    look_at_memory(&f);
-    if (f.measured) look_at_figures(&f);
+    qn_advise(&f.m, f.measured ? &f.c : NULL, &f.advice);
     if (a->json) put_json(&out, &f);
     else put_human(&out, c, &f);
     return qn_cli_finish(c, &out);

@@ -74,12 +74,13 @@ static const qn_contender *favourite(const qn_contest *c, const qn_kernel *only)
 {
     const qn_contender *best = default_of(c);
     double most = 1;
-    const bool many = qn_bucket(c->shape.args.n) == BUCKET_many; /* of 9 rows or of 512: one size cannot say how many threads */
+    /* 9 rows or 512, a context of 10 tokens or of 8,192: one size cannot say how many threads */
+    const bool varies = qn_bucket(c->shape.args.n) == BUCKET_many || c->shape.op == OP_attend;
     if (!best) return NULL;
     if (only && best->kernel != only) best = NULL, most = 0;
     for (int i = 0; i < c->n; i++) {
         double error = 0;
-        if ((only && c->at[i].kernel != only) || (many && c->at[i].lanes != default_of(c)->lanes)) continue;
+        if ((only && c->at[i].kernel != only) || (varies && c->at[i].lanes != default_of(c)->lanes)) continue;
         const double g = gain(c, &c->at[i], &error);
         if (g > most && (most == 0 || g > LEAST_GAIN + error)) most = g, best = &c->at[i];
     }
