@@ -106,7 +106,7 @@ static void take_pieces(qn_pool *p)
         const qn_job job = atomic_load_explicit(&p->job, memory_order_relaxed);
         const void *args = atomic_load_explicit(&p->args, memory_order_relaxed);
         if (!atomic_compare_exchange_weak_explicit(&p->ticket, &t, t + 1, memory_order_acq_rel, memory_order_acquire)) continue;
-        job(args, (qn_lane){ i, n });
+        job(args, lane_of(i, n));
         if (atomic_fetch_sub(&p->left.value, 1) == 1 && self) wake(&p->left);
         t = atomic_load_explicit(&p->ticket, memory_order_acquire);
     }
@@ -170,7 +170,7 @@ void qn_pool_run(qn_pool *p, qn_job job, const void *args) { qn_pool_share(p, jo
 void qn_pool_share(qn_pool *p, qn_job job, const void *args, int pieces)
 {
     if (p->n == 1 || pieces <= 1 || pieces > MOST_PIECES) {
-        for (int i = 0; i < pieces; i++) job(args, (qn_lane){ i, pieces });
+        for (int i = 0; i < pieces; i++) job(args, lane_of(i, pieces));
         return;
     }
     const u32 generation = atomic_load_explicit(&p->start.value, memory_order_relaxed) + 1;

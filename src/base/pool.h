@@ -5,7 +5,8 @@
 
 #include "base/err.h"
 
-typedef struct qn_lane { int i, n; } qn_lane; /* piece i of n */
+typedef struct qn_lane { int i, n, more; } qn_lane; /* piece i of n, and as many behind it as more says */
+static inline qn_lane lane_of(int i, int n) { return (qn_lane){ .i = i, .n = n }; }
 typedef void (*qn_job)(const void *args, qn_lane lane);
 typedef struct qn_pool qn_pool;
 
@@ -19,6 +20,6 @@ void qn_pool_run(qn_pool *p, qn_job job, const void *args); /* a piece for each 
 
 /* The share of 0..n that lane owns: contiguous, sizes differ by at most one. */
 static inline int lane_begin(int n, qn_lane l) { return (int)((i64)n * l.i / l.n); }
-static inline int lane_end(int n, qn_lane l) { return (int)((i64)n * (l.i + 1) / l.n); }
+static inline int lane_end(int n, qn_lane l) { return (int)((i64)n * (l.i + 1 + l.more) / l.n); }
 
 #endif

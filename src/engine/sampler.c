@@ -105,7 +105,7 @@ static int best_first(const void *x, const void *y)
 static int select_best(qn_sampler *s, const float *logits, int k)
 {
     k = qn_mini(k, s->n_vocab);
-    s->best->fn(&(qn_best){ .n = 1, .d = s->n_vocab, .k = k, .id = s->ids, .v = s->values, .x = logits }, (qn_lane){ 0, 1 });
+    s->best->fn(&(qn_best){ .n = 1, .d = s->n_vocab, .k = k, .id = s->ids, .v = s->values, .x = logits }, lane_of(0, 1));
     for (int i = 0; i < k; i++) s->set[i] = (qn_candidate){ .id = s->ids[i], .logit = s->values[i] };
     return k;
 }
@@ -115,7 +115,7 @@ static double weigh(const qn_sampler *s, float *y, const float *x, float temp)
 {
     float log_sum;
     s->softmax->fn(&(qn_softmax){ .n = 1, .d = s->n_vocab, .y = y, .x = x, .scale = 1 / temp, .log_sum = &log_sum },
-                   (qn_lane){ 0, 1 });
+                   lane_of(0, 1));
     return (double)log_sum;
 }
 

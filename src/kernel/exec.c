@@ -7,23 +7,34 @@
 #include "base/clock.h"
 #include "kernel/plan.h"
 
-typedef struct member { qn_kernel_fn fn; qn_args args; int begin, pieces; } member; /* begin: its first piece of all */
+/* A step of a band: a long piece for each lane and a short one behind each, or (longs 0) pieces of one size. */
+typedef struct member { qn_kernel_fn fn; qn_args args; int longs, shorts; } member;
 
 typedef struct band {
     const qn_plan *plan;    /* has the times; NULL: nobody asks for them */
-    int n, pieces, lanes;
+    int n, lanes;
+    int longs, pieces;      /* of all members; the long ones are taken first */
     member m[QN_TOGETHER];
 } band;
+
+/* Weights stream fastest in one go: where a piece ends, the processor has to find out anew what comes next. So with few rows a
+ * lane gets 7/8 of its share as one piece, and the eighths are left for who is free. A token took 6 to 8 % less than with four
+ * equal pieces a lane (Qwen2.5-0.5B Q8_0 and Q4_0, 2 lanes, quiet moments), and no more where the machine was not quiet. */
+#define EIGHTHS 8
 
 static void run_piece(const void *args, qn_lane lane)
 {
     const band *b = args;
-    int k = 0;
-    while (k + 1 < b->n && lane.i >= b->m[k + 1].begin) k++;
+    const bool is_long = lane.i < b->longs;
+    int k = 0, i = is_long ? lane.i : lane.i - b->longs;
+    for (int n; i >= (n = is_long ? b->m[k].longs : b->m[k].shorts); k++) i -= n;
     const member *m = &b->m[k];
+    const qn_lane part = is_long    ? (qn_lane){ EIGHTHS * i, EIGHTHS * m->longs, EIGHTHS - 2 }
+                         : m->longs ? lane_of(EIGHTHS * i + EIGHTHS - 1, EIGHTHS * m->longs)
+                                    : lane_of(i, m->shorts);
     const bool timed = b->plan && b->pieces > 1; /* one piece takes as long as its band */
     const u64 begin = timed ? qn_now_ns() : 0;
-    m->fn(&m->args, (qn_lane){ lane.i - m->begin, m->pieces });
+    m->fn(&m->args, part);
     if (!timed) return;
     qn_lane_time *t = &b->plan->times[k * b->lanes + qn_pool_self()];
     t->end += qn_now_ns() - begin; /* times are summed here: a lane's pieces of a step need not follow each other */
@@ -34,10 +45,12 @@ static void join_band(band *b, const qn_step *s, int rows)
     member *m = &b->m[b->n++];
     const qn_choice *c = &s->choice[qn_bucket(rows)];
     const bool alone = c->lanes ? c->lanes == 1 : rows <= s->alone;
-    *m = (member){ .fn = c->kernel->fn, .args = s->args, .begin = b->pieces };
+    *m = (member){ .fn = c->kernel->fn, .args = s->args };
     m->args.n = rows;
-    m->pieces = alone || b->lanes == 1 ? 1 : s->pieces[qn_bucket(rows)];
-    b->pieces += m->pieces;
+    m->shorts = alone || b->lanes == 1 ? 1 : s->pieces[qn_bucket(rows)];
+    if (m->shorts == b->lanes && s->streams && qn_bucket(rows) != BUCKET_many) m->longs = b->lanes;
+    b->longs += m->longs;
+    b->pieces += m->longs + m->shorts;
 }
 
 /* What a step took of the time of its band: its share of what the lanes worked. */
@@ -89,7 +102,7 @@ bool qn_plan_run(const qn_plan *p, qn_pool *pool, int n, int n_logits, const qn_
     for (int i = 0; i < p->n; i += b.n) {
         const int rows = p->steps[i].logits ? n_logits : n;
         if (atomic_load_explicit(cancel, memory_order_relaxed)) return false;
-        b.n = b.pieces = 0;
+        b.n = b.longs = b.pieces = 0;
         do join_band(&b, &p->steps[i + b.n], rows);
         while (p->steps[i + b.n - 1].with_next);
         if (rows == 0) continue;

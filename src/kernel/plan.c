@@ -56,16 +56,15 @@ static product product_of(qn_op op, const qn_args *a)
     }
 }
 
-/* A piece of less than 64 KiB is hardly worth a ticket. What only knows floats is short and even: a piece for each lane. */
-#define PIECE_BYTES 65536u
+/* Is a lane's share with one row at least 64 KiB of weights? Less is not worth another ticket. */
+#define STREAM_BYTES 65536u
 #define CUTS_FEW 4
 
-static int cut_few(qn_op op, const qn_args *args, int lanes)
+static bool streams(qn_op op, const qn_args *args, int lanes)
 {
     qn_args one = *args;
     one.n = 1;
-    if (op == OP_attend) return CUTS_FEW * lanes;
-    return lanes * (int)qn_minz(CUTS_FEW, 1 + (size_t)(qn_ops[op].cost(&one, 0).bytes / (2 * PIECE_BYTES)));
+    return product_of(op, args).rows && qn_ops[op].cost(&one, 0).bytes >= (u64)lanes * STREAM_BYTES;
 }
 
 /* With many rows a step takes milliseconds, and a lane that is held up for a time slice must not keep 1/8 of that: 16 pieces a
@@ -86,13 +85,16 @@ static int cut_many(qn_op op, const qn_args *args, int lanes)
 
 int qn_pieces(qn_op op, const qn_args *args, int bucket, int lanes)
 {
-    return bucket == BUCKET_many ? cut_many(op, args, lanes) : cut_few(op, args, lanes);
+    if (bucket == BUCKET_many) return cut_many(op, args, lanes);
+    return op == OP_attend ? CUTS_FEW * lanes : lanes;
 }
 
 bool qn_plan_finish(qn_plan *p, int lanes, qn_err *e)
 {
-    for (qn_step *s = p->steps; s < p->steps + p->n; s++)
+    for (qn_step *s = p->steps; s < p->steps + p->n; s++) {
         for (int b = 0; b < N_BUCKETS; b++) s->pieces[b] = qn_pieces(s->op, &s->args, b, lanes);
+        s->streams = streams(s->op, &s->args, lanes);
+    }
     for (int i = 0, run = 1; i + 1 < p->n; i++) {
         qn_step *s = &p->steps[i];
         const void *x = product_of(s->op, &s->args).x, *next = product_of(s[1].op, &s[1].args).x;

@@ -26,6 +26,7 @@ typedef struct qn_step {
     qn_choice choice[N_BUCKETS];
     int alone;              /* passes of at most this many rows run on the caller: too little work to wake the others for */
     int pieces[N_BUCKETS];  /* that lanes share: one that is late takes fewer */
+    bool streams;           /* with few rows it mostly reads weights, enough of them to be cut unevenly: exec.c */
     bool with_next;         /* the next step does not need this one: exec runs them together */
     u64 calls, ns;          /* filled by a device that times its own steps */
 } qn_step;

@@ -246,7 +246,7 @@ static void fill_qlinear(qn_case *c, qn_qlinear *a)
     spoil(c, x, a->cols);
     a->x = byte_operands(c, values, USE_in);
     c->failed = c->failed || !x;
-    if (!c->failed) qn_quant_ref(&(qn_quant){ .n = a->n, .d = a->cols, .y = a->x, .x = x }, (qn_lane){ 0, 1 });
+    if (!c->failed) qn_quant_ref(&(qn_quant){ .n = a->n, .d = a->cols, .y = a->x, .x = x }, lane_of(0, 1));
     qn_free(x);
     a->y = floats(c, "y", (size_t)a->n * (size_t)a->rows, USE_out);
     a->panels = panels(c, a->type, a->rows, a->cols);

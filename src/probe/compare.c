@@ -41,7 +41,7 @@ static qn_kernel_fn reference(qn_op op)
 
 static void run_lanes(qn_kernel_fn fn, const qn_args *a, int lanes)
 {
-    for (int i = lanes - 1; i >= 0; i--) fn(a, (qn_lane){ i, lanes });
+    for (int i = lanes - 1; i >= 0; i--) fn(a, lane_of(i, lanes));
 }
 
 static void note(trial *t, const char *how)

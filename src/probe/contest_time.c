@@ -61,7 +61,7 @@ static void flush(race *r)
 static void call(race *r, const runner *w)
 {
     if (w->k->rival) w->k->rival->run(w->job);
-    else if (w->k->lanes == 1) w->k->kernel->fn(&r->data->args, (qn_lane){ 0, 1 });
+    else if (w->k->lanes == 1) w->k->kernel->fn(&r->data->args, lane_of(0, 1));
     else qn_pool_share(r->pool, w->k->kernel->fn, &r->data->args, r->pieces); /* as exec.c does */
 }
 

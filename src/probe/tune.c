@@ -36,10 +36,10 @@ static bool same_bits(const qn_shape *shape, const qn_kernel *a, const qn_kernel
     cut = qn_shape_cut(&cut);
     if (!qn_case_open(&c, cut.op, &cut.args, qn_args_type(cut.op, &cut.args), MOOD_plain, 7, e)) return e->code == QN_OK;
     qn_case_reset(&c);
-    a->fn(&c.args, (qn_lane){ 0, 1 });
+    a->fn(&c.args, lane_of(0, 1));
     keep(&c, &first);
     qn_case_reset(&c);
-    b->fn(&c.args, (qn_lane){ 0, 1 });
+    b->fn(&c.args, lane_of(0, 1));
     keep(&c, &second);
     const bool whole = !first.failed && !second.failed;
     *same = whole && first.n == second.n && !memcmp(first.p, second.p, first.n);

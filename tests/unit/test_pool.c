@@ -133,7 +133,7 @@ static void shares_cover_all(void **state)
         for (int lanes = 1; lanes < 12; lanes++) {
             int at = 0;
             for (int i = 0; i < lanes; i++) {
-                const qn_lane l = { i, lanes };
+                const qn_lane l = lane_of(i, lanes);
                 assert_int_equal(lane_begin(n, l), at);
                 at = lane_end(n, l);
             }

@@ -86,7 +86,7 @@ static void depends_on_rows(const void *args, qn_lane lane)
 static void lanes_overlap(const void *args, qn_lane lane)
 {
     (void)lane;
-    qn_add_ref(args, (qn_lane){ 0, 1 });
+    qn_add_ref(args, lane_of(0, 1));
 }
 
 /* Lanes write to one place without a word to each other: right as long as they come one after the other. */
