@@ -1,5 +1,6 @@
-/* ranking.c - keys fall into ranges of equal width, whose weights are added up in one walk over the tokens; only the tokens of the
- * range in which the target lies are put in order. 151,936 tokens of a flat distribution make ranges of a few hundred. */
+/* ranking.c - keys fall into ranges of equal width, whose weights are added up in one walk over the tokens; only the
+ * tokens of the range in which the target lies are put in order. 151,936 tokens of a flat distribution make ranges of
+ * a few hundred. */
 #include "engine/ranking.h"
 
 #include <math.h>

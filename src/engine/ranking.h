@@ -24,8 +24,8 @@ void qn_ranking_order(qn_ranking *r, const float *key, const float *logits);
 /* The weights, 0 at least, to be reached; returns their sum over what is before `end`. NULL: over all. */
 double qn_ranking_weigh(qn_ranking *r, const float *weight, const qn_rank *end);
 
-/* The shortest beginning of the order whose weights reach `target`, at least one token; beyond: exceed it. Where rounding keeps it
- * from being reached, the longest one that ends with some weight. */
+/* The shortest beginning of the order whose weights reach `target`, at least one token; beyond: exceed it. Where
+ * rounding keeps it from being reached, the longest one that ends with some weight. */
 qn_rank qn_ranking_reach(qn_ranking *r, const float *weight, double target, bool beyond, const qn_rank *end);
 
 #endif

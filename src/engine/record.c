@@ -112,7 +112,8 @@ static void put_plan(qn_engine *en)
         qn_engine_get_step(en, i, 1, 0, &info);
         qn_shape_print(&sizes, false, shape);
         ev.plan = (qn_ev_plan){ .step = i, .layer = s->layer, .op = text(qn_ops[s->op].name), .role = text(s->role),
-                                .type = text(qn_step_type(s)), .shape = text(shape), .logits = s->logits, .bytes = (i64)cost.bytes,
+                                .type = text(qn_step_type(s)), .shape = text(shape), .logits = s->logits,
+                                .bytes = (i64)cost.bytes,
                                 .flops = (i64)cost.flops, .pos_bytes = (i64)(next.bytes - cost.bytes) };
         qn_tracer_put(en->rec->tracer, &ev);
         for (int b = 0; b < N_BUCKETS; b++) {

@@ -1,5 +1,5 @@
-/* sampler.c - never sorts the vocabulary: it takes the best 64, or the best k where there is a top-k, by a small heap; where a rule
- * needs more of them the place of its cut is found by adding up (ranking.h), and where no rule leaves anything out it walks
+/* sampler.c - never sorts the vocabulary: it takes the best 64, or the best k where there is a top-k, by a small heap; where a
+ * rule needs more of them the place of its cut is found by adding up (ranking.h), and where no rule leaves anything out it walks
  * through the weights of all. What goes over the vocabulary are kernels (ops best and softmax), chosen like those of a plan. A
  * tie goes to the lower id, so results do not depend on how the selection was made. */
 #include "engine/sampler.h"
