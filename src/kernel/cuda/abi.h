@@ -73,70 +73,85 @@ typedef struct qn_cgemm {
 #define QN_GEMM_SMEM(kind, bn) (QN_GEMM_STAGES(kind, bn) * QN_GEMM_STAGE(bn) + 1024 + ((kind) == QN_W_f16 ? 0 : \
     QN_GEMM_RAWS(kind, bn) * QN_GEMM_RAW(kind) + QN_GEMM_SLOTS(kind, bn) * 2 * QN_GEMM_HALF * QN_GEMM_SCALES(kind)))
 
-/* ---- the persistent kernel (persist.cu): one token is a list of instructions for each block, made by list.c.
+/* ---- the persistent kernel (persist.cu): what each block does for one token, made by list.c.
  *
- * A phase is what can run between two waits: some linears with the same input, or an attention. Every block that takes part adds
- * one to the phase's counter when it is done; the next phase waits for all of them. Counters only grow: token t of all that ever
- * ran waits for (t + 1) times the arrivals of one. */
+ * A phase is what runs between two exchanges: some linears with the same input, or an attention. Nobody waits for a phase to
+ * end: what one block makes and others need is *sent*, two values with a tag in 8 bytes that are written and read at once, and
+ * whoever needs it looks until the tag is that of this token's phase. The residual stream lies in every block's shared memory;
+ * blocks add the same values to it in the same order.
+ *
+ * A unit of two sent values, from the low bits up: 8 bits of the second value, 24 of the first, 16 of the tag, 16 of the second.
+ * Values are floats without their last 8 bits, rounded. */
 enum { QN_I_linear, QN_I_attend };
-enum { QN_IN_keep, QN_IN_embed, QN_IN_norm, QN_IN_post, QN_IN_copy };  /* what a phase's first linear brings into shared memory:
-    nothing new; norm(table[token]); norm(src); norm(src + norm(add)), kept in keep; src */
-enum { QN_OUT_store, QN_OUT_add, QN_OUT_silu, QN_OUT_gelu, QN_OUT_logits };
-enum { QN_FORM_float = 1, QN_FORM_int = 2 };  /* how the input is kept: floats, or 16-bit integers with a scale for each 32 */
+enum { QN_IN_embed, QN_IN_add, QN_IN_post, QN_IN_copy };  /* what is multiplied: norm(x = table[token]); norm(x += src);
+    norm(x += norm(src) * post); src */
+enum { QN_OUT_send, QN_OUT_silu, QN_OUT_gelu, QN_OUT_logits };
+/* How the input is kept: floats; halves or bf16 with what they round off; 16-bit integers with a scale, and sums of 32. */
+enum { QN_FORM_float = 1, QN_FORM_half = 2, QN_FORM_bf16 = 4, QN_FORM_int = 8, QN_FORM_sums = 16 };
 
-/* A linear's rows come in pairs, one pair (unit) to a warp at a time: rows 2u and 2u + 1 of a matrix, or row u of two; one by one
- * where there are fewer pairs than warps. A unit is cut into spans of columns that fit into a stage of the warp's ring. */
-typedef struct qn_ins {
-    uint8_t op, in, out, kind, forms, each; /* each: rows of a unit, 1 or 2 */
-    uint16_t warp0;           /* the warp that takes this block's first unit */
-    uint16_t wait, signal;    /* counter + 1; 0: none */
-    uint32_t wait_for;        /* arrivals of one token */
-    uint32_t unit, n_units;   /* of this block; for attend: unit is the index of its qn_att */
-    uint32_t rows, cols;
-    uint32_t span, stride;    /* columns of a piece; bytes from unit to unit */
-    uint32_t high, scale;     /* planes in a row */
-    uint32_t s_high, s_scale; /* planes in a stage */
+typedef struct qn_phase {
+    uint8_t op, in, out, forms;
+    uint32_t cols;            /* of the input */
+    uint64_t src, dst;        /* units; dst of logits: floats */
+    uint64_t norm, post;
     float eps, factor;        /* factor: of the embedding */
-    uint64_t wa, wb;          /* first and second row of unit 0 */
-    uint64_t src, norm, add, post, keep; /* see QN_IN_* */
-    uint64_t dst, bias, bias2;
-    uint32_t table;           /* QN_IN_embed: index of its qn_wmat */
+    uint32_t from;            /* the phase that sends src */
+    uint32_t index;           /* of its qn_att; of the embedding's qn_wmat */
     uint32_t step;            /* of the plan */
-    uint32_t row, second;     /* bytes of a whole row, 0: it comes in spans; where a unit's second row lies in a stage */
-} qn_ins;                     /* 10 times 16 bytes: a few lanes of a warp copy it at once */
+    uint32_t teams;           /* into which the warps are parted: 1, 2, 4 or 8 */
+} qn_phase;                   /* 4 times 16 bytes */
 
-/* What a warp fetches for one instruction: n units, step bytes apart. A warp's fetches lie one behind the other. */
-typedef struct qn_fetch {
-    uint64_t a, b;
-    uint32_t n, step, cols, span, kind, high, scale, s_high, s_scale, each, row, second;
-} qn_fetch;                   /* 4 times 16 bytes */
+/* Weights come in stages: up to 8 rows and 8 more (the next 8 of the matrix, or the same rows of `up`), whole or some columns
+ * of them. A team of warps has a stage, the next team the next; a team's warps have one half of the rows each and some of the
+ * columns, in chunks of 64 bytes of values; a lane has 16 bytes of a row. An item is the stages of some rows; after a group of
+ * at most QN_P_ITEMS items their sums are joined and sent. */
+enum { QN_S_kv = 1 };         /* keys and values are wanted soon */
+typedef struct qn_stage {
+    uint64_t a, b;            /* the first row of both halves, from this stage's first column */
+    uint32_t to, back;        /* place in the ring; the stage so many before, and all before that, must have been used */
+    uint32_t bytes;           /* that come */
+    uint32_t row_bytes, pitch;/* from row to row: in memory, in the ring */
+    uint32_t high, scale;     /* other planes, from a and b */
+    uint16_t n_value, n_high, n_scale; /* bytes of a row that come one by one; n_value 0: the rows of a half in one run */
+    uint16_t high_at, scale_at;        /* planes of a row in the ring */
+    uint8_t kind, rows_a, rows_b, flags;
+    uint16_t chunk, n_chunks; /* the first in the row, in 64 bytes of values; how many */
+    uint16_t n_units;         /* 16 bytes of values that are there: the last chunk may be shorter */
+    uint16_t each;            /* chunks to a warp */
+    uint16_t att;             /* QN_S_kv: index of the qn_att */
+    uint32_t row;             /* of the output, the item's first */
+    uint64_t bias, bias2;     /* of that row; 0: none */
+    uint16_t warps_a, warps_b;/* bits: whose sums make the item's rows */
+    uint16_t left;            /* stages of the item behind this one */
+    uint16_t slot;            /* of the item in its group */
+} qn_stage;                   /* 6 times 16 bytes */
 
 typedef struct qn_att {
-    uint64_t q, k, v, y, q_norm, k_norm, angles, cache, stride, pages;
+    uint64_t qkv, y, q_norm, k_norm, angles, cache, stride, pages; /* qkv, y: units */
+    uint32_t q_at, k_at, v_at;/* in qkv, in values */
     int n_head, n_kv, d_head, d_rot, neox, type, window, chunks; /* chunks: most parts that a context is cut into */
     float scale, eps;
-    uint64_t pad;
+    uint32_t pad[3];
 } qn_att;                     /* 8 times 16 bytes */
 
 /* One launch: n_tokens tokens of one sequence, each the likeliest behind the one before. */
 typedef struct qn_crun {
-    uint64_t lists;           /* [blocks, n_ins] qn_ins */
-    uint64_t fetches, fetch_at; /* [] qn_fetch; [blocks * warps + 1] u32: where each warp's begin */
+    uint64_t phases;          /* [n_phases] */
+    uint64_t stages, stage_at;/* [] qn_stage; [blocks + 1] u32: where each block's begin */
+    uint64_t groups;          /* [blocks, n_groups] u16: for each linear phase how many groups, of each how many stages, items */
     uint64_t atts, tables;    /* [] qn_att, [] qn_wmat */
-    uint64_t counters, heads; /* [] u32; [n_kv] u32, 0 between attentions */
-    uint64_t parts;           /* [n_kv, chunks, heads of a group, d_head + 2] */
-    uint64_t best;            /* [2] u64: the largest logit so far and its token, of even and odd tokens */
+    uint64_t parts;           /* [n_head, chunks, d_head + 2] of float and tag: attention of parts of a context */
+    uint64_t best;            /* [blocks, 2]: logit and tag, token and tag */
     uint64_t chosen;          /* [n_tokens] i32, for the host */
-    uint64_t stamps;          /* [blocks, n_ins, QN_STAMPS] ns, of the last token; 0: none wanted */
-    uint32_t n_ins, n_tokens, epoch; /* epoch: tokens that ran before */
+    uint64_t stamps;          /* [1 + n_tokens * n_phases] ns: when the last block began, was done with each; 0: none wanted */
+    uint32_t n_groups;        /* a multiple of 8 */
+    uint32_t n_phases, n_tokens, epoch; /* epoch: tokens that ran before */
     int32_t token, pos, first;/* the first token, its position, where its page table begins */
-    uint32_t input_bytes, stage_bytes, n_stages; /* shared memory: the input, then a ring for each warp */
+    uint32_t x_bytes, form_bytes, ring_bytes; /* shared memory: residual stream, input (or attention), sums, groups, ring */
 } qn_crun;
 
-/* stamps of an instruction: it begins, its wait is over, its input is there, its products are made, it has told the others */
-enum { QN_STAMP_begin, QN_STAMP_waited, QN_STAMP_ready, QN_STAMP_done, QN_STAMP_end, QN_STAMPS };
-
-/* instructions in shared memory, of which so many lie ahead */
-enum { QN_P_WARPS = 16, QN_P_WINDOW = 8, QN_P_AHEAD = 4 };
+enum { QN_P_WARPS = 16, QN_P_SLOTS = 32, QN_P_AHEAD = 4, QN_P_ITEMS = 8, QN_P_ROWS = 16 * QN_P_ITEMS,
+       QN_P_THREADS = 32 * (QN_P_WARPS + 4) }; /* registers are given from four warps to four */
+enum { QN_P_SUMS = 2 * QN_P_WARPS * QN_P_ROWS * 4 }; /* bytes: two sets of sums */
 
 #endif

@@ -1,39 +1,36 @@
-/* list.c - from a plan's steps to instructions. Steps that touch one token's vectors element by element are merged into the
- * linears around them: a norm into the input of the next, an addition or a gate into the output of the one before, rotation and
- * cache into the attention. What remains are phases, and between two phases a wait. Then each phase's units are dealt out so that
- * no block has more than one above another, beginning at another block each time. */
+/* list.c - from a plan's steps to phases and stages. Steps that touch one token's vectors element by element are merged into the
+ * linears around them: an addition and a norm into the input of the next, a gate into the output of the one before, rotation and
+ * cache into the attention. What remains are phases, and between two phases values that blocks send each other. Then the rows of
+ * each phase are dealt out, eight at a time, so that no block has more than eight above another, beginning at another block each
+ * time, and cut into stages that fit a ring in shared memory. deal.c does that. */
 #include "kernel/cuda/list.h"
 
 #include <string.h>
 
-#include "kernel/cuda/weights.h"
+#include "kernel/cuda/deal.h"
 
-#define STAGE 4096u      /* bytes: 2 rows of 1,024 halves */
-#define STATIC_SMEM 1280u /* what the kernel declares for itself, at most */
-#define MOST_STAGES 4u
-
-typedef struct proto { qn_ins i; u32 units; bool last; } proto; /* an instruction before it is dealt out; last of its phase */
+/* a buffer of the plan that is sent between blocks: where, from which value on, by which phase */
+typedef struct sent { u64 buffer, at; u32 first, from; } sent;
 
 typedef struct maker {
     const qn_list_setup *s;
-    proto *at;
     qn_lists *l;
-    int n, step;
-    u16 phase;              /* counters so far */
-    u32 arrivals;           /* of the newest phase */
+    qn_part *parts;         /* matrices, phase by phase */
+    int n_parts, step;
+    u64 free;               /* of the room for sent values */
+    u64 shared[3];          /* vectors that every layer uses again: what an attention reads, what it makes, gated values */
+    u32 shared_rows[3];
+    sent known[4];          /* the newest first */
     /* what is known of the residual stream */
-    u64 x_buffer;           /* as the plan names it */
-    u64 x;                  /* where it is now */
-    bool embed;             /* not made yet: rows of table */
-    u64 add, post;          /* still to be added: norm(add) * post */
-    u64 picked;             /* another name of it */
+    u64 x_buffer, picked;   /* as the plan names it; another name of it */
+    bool embed;             /* not made yet: rows of the table */
+    u64 add, post;          /* buffer still to be added, as it is or norm(add) * post */
     float factor;
     /* how the next input is made */
     u64 in_buffer;
-    qn_ins in;
-    u64 loaded;             /* what is in shared memory */
-    /* the attention that is being put together */
-    qn_att att;
+    qn_phase in;
+    u64 loaded;             /* what the newest phase multiplies; 0: that phase is complete */
+    qn_att att;             /* the attention that is being put together */
     const char *why;
 } maker;
 
@@ -51,77 +48,94 @@ static bool refuse(maker *m, const char *why)
     return false;
 }
 
-/* ---- inputs */
+/* ---- sent values */
 
-static void describe_norm(maker *m, const qn_cnorm *a)
+static u64 sent_room(u64 rows) { return (4 * rows + 255) & ~(u64)255; }
+
+u64 qn_lists_sent_bytes(const qn_plan *plan)
 {
-    m->in_buffer = a->y;
-    m->in = (qn_ins){ .in = QN_IN_norm, .src = m->x, .norm = a->w, .eps = a->eps };
-    if (m->embed) {
-        m->in.in = QN_IN_embed;
-        m->in.keep = m->x;
-        m->in.factor = m->factor;
-        m->embed = false;
-    } else if (m->add) {
-        m->in.in = QN_IN_post;
-        m->in.add = m->add;
-        m->in.post = m->post;
-        m->x = m->x == m->s->spare ? m->x_buffer : m->s->spare; /* others may still read the old one */
-        m->in.keep = m->x;
-        m->add = 0;
+    u64 bytes = 0;
+    for (int i = 0; i < plan->n; i++) {
+        const qn_step *s = &plan->steps[i];
+        if (s->op == OP_linear) bytes += 3 * sent_room((u64)s->args.linear.rows); /* three in one vector, at most */
+        if (s->op == OP_attend) bytes += sent_room((u64)s->args.attend.n_head * (u64)s->args.attend.d_head);
     }
+    return bytes;
+}
+
+static u64 take_room(maker *m, u32 rows)
+{
+    const u64 at = m->s->sent + m->free;
+    m->free += sent_room(rows);
+    return at;
+}
+
+enum { FOR_attention, OF_attention, GATED };
+
+static u64 shared_room(maker *m, int which, u32 rows)
+{
+    if (m->shared_rows[which] < rows) {
+        m->shared[which] = take_room(m, rows);
+        m->shared_rows[which] = rows;
+    }
+    return m->shared[which];
+}
+
+static void remember(maker *m, u64 buffer, u64 at, u32 first)
+{
+    memmove(m->known + 1, m->known, 3 * sizeof *m->known);
+    m->known[0] = (sent){ .buffer = buffer, .at = at, .first = first, .from = (u32)m->l->n_phases - 1 };
+}
+
+static const sent *recall(const maker *m, u64 buffer)
+{
+    for (size_t i = 0; i < QN_COUNT(m->known); i++)
+        if (m->known[i].buffer == buffer) return &m->known[i];
+    return NULL;
+}
+
+/* ---- the residual stream */
+
+/* What a linear made is added: now, where all blocks have it, when the next norm is made. */
+static bool take_add(maker *m)
+{
+    const qn_cadd *a = &args_at(m, 0)->add;
+    if (a->x != m->x_buffer || m->add || m->embed || !recall(m, a->y)) return refuse(m, "an addition to something else");
+    m->add = a->y;
+    m->step++;
+    return true;
 }
 
 static bool take_norm(maker *m)
 {
     const qn_cnorm *a = &args_at(m, 0)->norm;
     if (a->x == a->y) { /* a norm behind a block, and what it is added to */
-        if (!is(m, 1, OP_add) || args_at(m, 1)->add.y != a->y || args_at(m, 1)->add.x != m->x_buffer || m->add)
-            return refuse(m, "a norm in place that no addition follows");
+        if (!is(m, 1, OP_add) || args_at(m, 1)->add.y != a->y || args_at(m, 1)->add.x != m->x_buffer || m->add || m->embed ||
+            !recall(m, a->y)) return refuse(m, "a norm in place that no addition follows");
         m->add = a->y;
         m->post = a->w;
         m->step += 2;
         return true;
     }
     if (a->x != m->x_buffer && a->x != m->picked) return refuse(m, "a norm of something else than the residual stream");
-    describe_norm(m, a);
+    if (!m->embed && !m->add) return refuse(m, "two norms of the same residual stream");
+    m->in_buffer = a->y;
+    m->in = (qn_phase){ .in = QN_IN_embed, .norm = a->w, .eps = a->eps, .factor = m->factor, .cols = (u32)a->d };
+    if (!m->embed) {
+        const sent *v = recall(m, m->add);
+        if (v->first) return refuse(m, "an addition of a part of a vector");
+        m->in.in = m->post ? QN_IN_post : QN_IN_add;
+        m->in.post = m->post;
+        m->in.src = v->at;
+        m->in.from = v->from;
+    }
+    m->embed = false;
+    m->add = m->post = 0;
     m->step++;
     return true;
 }
 
 /* ---- linears */
-
-static u32 step_cols(u32 kind) { return kind == QN_W_f32 ? 128 : kind <= QN_W_bf16 ? 256 : kind == QN_W_q8 ? 512 : 1024; }
-
-static u32 planes(u32 kind, u32 cols, u32 *high, u32 *scale)
-{
-    const u32 values = kind == QN_W_f32 ? 4 * cols : kind <= QN_W_bf16 ? 2 * cols : kind == QN_W_q8 ? cols : cols / 2;
-    const u32 a = (values + 15) & ~15u, h = kind == QN_W_q6 ? (cols / 4 + 15) & ~15u : 0;
-    const u32 s = kind < QN_W_q8 ? 0 : ((kind == QN_W_q4m || kind == QN_W_q6 ? cols / 8 : cols / 16) + 15) & ~15u;
-    *high = a;
-    *scale = a + h;
-    return a + h + s;
-}
-
-/* each: rows of a unit */
-static void set_matrix(qn_ins *i, const qn_wmat *w, u32 each)
-{
-    u32 most = step_cols(w->kind), high, scale;
-    while (planes(w->kind, most + step_cols(w->kind), &high, &scale) <= STAGE / each) most += step_cols(w->kind);
-    i->each = (u8)each;
-    i->kind = (u8)w->kind;
-    i->rows = w->rows;
-    i->cols = w->cols;
-    i->span = most < w->cols ? most : w->cols;
-    const u32 bytes = planes(w->kind, i->span, &i->s_high, &i->s_scale);
-    i->row = i->span == w->cols && w->row_bytes * each <= STAGE ? w->row_bytes : 0;
-    i->second = i->row ? i->row : bytes;
-    i->high = w->high;
-    i->scale = w->scale;
-    i->wa = w->at;
-    i->wb = w->at + w->row_bytes;
-    i->stride = each * w->row_bytes;
-}
 
 static bool same_shape(const qn_wmat *a, const qn_wmat *b)
 {
@@ -137,68 +151,72 @@ static bool is_gated(const maker *m)
     return g->x == u->x && j->gate == g->y && j->up == u->y && same_shape(&g->w, &u->w);
 }
 
-static int set_output(maker *m, qn_ins *i, u32 *units) /* returns the steps that this took */
+/* Rows of this linear and of those behind it that have the same input. */
+static u32 rows_together(const maker *m)
 {
-    const qn_clinear *a = &args_at(m, 0)->linear;
-    i->dst = a->y;
-    i->bias = a->bias;
-    *units = (a->w.rows + i->each - 1) / i->each;
-    if (is_gated(m)) {
-        const qn_clinear *u = &args_at(m, 1)->linear;
-        i->out = is(m, 2, OP_geglu) ? QN_OUT_gelu : QN_OUT_silu;
-        i->bias2 = u->bias;
-        i->wb = u->w.at;
-        i->stride = a->w.row_bytes;
-        *units = a->w.rows;
-        return 3;
-    }
-    if (is(m, 1, OP_add) && args_at(m, 1)->add.y == a->y && args_at(m, 1)->add.x == m->x_buffer) {
-        i->out = QN_OUT_add;
-        i->dst = m->x;
-        return 2;
-    }
-    i->out = step_at(m, 0)->logits ? QN_OUT_logits : QN_OUT_store;
-    return 1;
+    u32 rows = 0;
+    const u64 x = args_at(m, 0)->linear.x;
+    for (int i = 0; is(m, i, OP_linear) && args_at(m, i)->linear.x == x; i++) rows += args_at(m, i)->linear.w.rows;
+    return rows;
 }
 
-static void set_input(maker *m, qn_ins *i, u64 x)
+static u32 form_of(u32 kind)
 {
-    if (m->loaded == x) {
-        i->in = QN_IN_keep;
-        return;
-    }
-    if (m->in_buffer == x) {
-        i->in = m->in.in;
-        i->src = m->in.src, i->norm = m->in.norm, i->add = m->in.add, i->post = m->in.post, i->keep = m->in.keep;
-        i->eps = m->in.eps, i->factor = m->in.factor;
+    return kind == QN_W_f32 ? QN_FORM_float : kind == QN_W_f16 ? QN_FORM_half : kind == QN_W_bf16 ? QN_FORM_bf16 :
+           kind == QN_W_q4m ? QN_FORM_int | QN_FORM_sums : QN_FORM_int;
+}
+
+/* The phase's input and where its results go. */
+static bool begin_phase(maker *m, const qn_clinear *a)
+{
+    qn_phase *p = &m->l->phases[m->l->n_phases++];
+    if (m->in_buffer == a->x) {
+        *p = m->in;
         m->in_buffer = 0;
     } else {
-        i->in = QN_IN_copy;
-        i->src = x;
+        const sent *v = recall(m, a->x);
+        if (!v || v->first) return refuse(m, "a linear of something that was not sent");
+        *p = (qn_phase){ .in = QN_IN_copy, .src = v->at, .from = v->from };
     }
-    i->wait = m->phase; /* counter m->phase - 1, plus one */
-    i->wait_for = m->arrivals;
-    m->loaded = x;
+    p->op = QN_I_linear;
+    p->cols = a->w.cols;
+    p->step = (u32)m->step;
+    m->loaded = a->x;
+    if (is_gated(m)) {
+        p->out = is(m, 2, OP_geglu) ? QN_OUT_gelu : QN_OUT_silu;
+        p->dst = shared_room(m, GATED, a->w.rows);
+    } else if (step_at(m, 0)->logits) {
+        p->out = QN_OUT_logits;
+        p->dst = a->y;
+    } else {
+        const bool alone = is(m, 1, OP_add) || is(m, 1, OP_rmsnorm); /* read by all, also late */
+        p->out = QN_OUT_send;
+        p->dst = alone ? take_room(m, a->w.rows) : shared_room(m, FOR_attention, rows_together(m));
+    }
+    return true;
 }
 
 static bool take_linear(maker *m)
 {
     const qn_clinear *a = &args_at(m, 0)->linear;
-    proto *p = &m->at[m->n++];
-    *p = (proto){ .i = { .op = QN_I_linear, .step = (u32)m->step } };
-    const u32 warps = (u32)m->s->n_blocks * QN_P_WARPS;
-    set_matrix(&p->i, &a->w, is_gated(m) || a->w.rows / 2 >= warps ? 2 : 1);
-    set_input(m, &p->i, a->x);
+    const bool gated = is_gated(m);
     if (a->w.cols % 4) return refuse(m, "a width that is no multiple of 4");
-    const int used = set_output(m, &p->i, &p->units);
-    if (used == 2 && (m->embed || m->add)) return refuse(m, "an addition to a residual stream that is not there yet");
-    m->step += used;
-    const qn_step *next = step_at(m, 0);
-    p->last = !next || next->op != OP_linear || args_at(m, 0)->linear.x != m->loaded || p->i.out != QN_OUT_store;
-    if (!p->last) return true;
-    p->i.signal = ++m->phase;
-    m->arrivals = (u32)m->s->n_blocks;
-    m->loaded = 0;
+    const bool more = m->loaded == a->x;
+    if (more && (gated || m->l->phases[m->l->n_phases - 1].out != QN_OUT_send))
+        return refuse(m, "linears that do not go together");
+    if (!more && !begin_phase(m, a)) return false;
+    qn_phase *p = &m->l->phases[m->l->n_phases - 1];
+    u32 first = 0;
+    for (int i = m->n_parts; more && i-- > 0 && m->parts[i].phase == m->l->n_phases - 1;) first += m->parts[i].a.rows;
+    p->forms |= (u8)form_of(a->w.kind);
+    if ((p->forms & QN_FORM_half) && (p->forms & QN_FORM_bf16)) return refuse(m, "f16 and bf16 matrices with one input");
+    m->parts[m->n_parts++] = (qn_part){ .a = a->w, .bias = a->bias, .phase = m->l->n_phases - 1, .first = first,
+                                        .gated = gated, .b = gated ? args_at(m, 1)->linear.w.at : 0,
+                                        .bias2 = gated ? args_at(m, 1)->linear.bias : 0 };
+    if (p->out != QN_OUT_logits) remember(m, gated ? args_at(m, 2)->glu.gate : a->y, p->dst, first);
+    m->step += gated ? 3 : 1;
+    const bool goes_on = p->out == QN_OUT_send && is(m, 0, OP_linear) && args_at(m, 0)->linear.x == m->loaded;
+    if (!goes_on) m->loaded = 0;
     return true;
 }
 
@@ -214,31 +232,40 @@ static bool take_head_norm(maker *m)
     return true;
 }
 
+/* Bytes of shared memory: the group's queries, a key, a value, what warps made of them; the parts of a head. persist.cu */
+static u32 attend_bytes(const qn_att *t)
+{
+    const u32 group = (u32)(t->n_head / t->n_kv), d = (u32)t->d_head, stripes = QN_P_WARPS / ((group + 1) / 2);
+    return 4 * (group * d + 2 * d + stripes * group * (d + 2) + (u32)t->chunks * (d + 2));
+}
+
 static bool take_attend(maker *m)
 {
     if (!is(m, 1, OP_store) || !is(m, 2, OP_attend)) return refuse(m, "a rotation without attention");
     const qn_crope *r = &args_at(m, 0)->rope;
     const qn_cstore *s = &args_at(m, 1)->store;
     const qn_cattend *a = &args_at(m, 2)->attend;
-    const int group = a->n_head / a->n_kv;
+    const sent *q = recall(m, a->q), *k = recall(m, s->k), *v = recall(m, s->v);
     if (a->type == QN_KVT_q8) return refuse(m, "a q8_0 KV cache");
-    if (a->d_head > 256 || group > QN_P_WARPS - 2) return refuse(m, "heads too large or too many for one block");
+    if (a->d_head > 256 || a->d_head % 8 || a->n_head / a->n_kv > QN_P_WARPS - 2)
+        return refuse(m, "heads too large or too many for one block");
     if (a->n_kv > m->s->n_blocks) return refuse(m, "more KV heads than multiprocessors");
+    if (!q || !k || !v || q->at != k->at || q->at != v->at)
+        return refuse(m, "queries, keys and values that do not come together");
     qn_att *t = &m->l->atts[m->l->n_atts];
     *t = m->att;
-    t->q = a->q, t->k = s->k, t->v = s->v, t->y = a->y, t->angles = r->table, t->cache = a->cache, t->stride = a->stride;
-    t->pages = a->at.pages;
+    t->qkv = q->at, t->q_at = q->first, t->k_at = k->first, t->v_at = v->first;
+    t->angles = r->table, t->cache = a->cache, t->stride = a->stride, t->pages = a->at.pages;
     t->n_head = a->n_head, t->n_kv = a->n_kv, t->d_head = a->d_head, t->d_rot = r->d_rot, t->neox = r->neox;
     t->type = a->type, t->window = a->window, t->scale = a->scale;
     t->chunks = qn_mini(m->s->n_blocks / a->n_kv, 32);
-    m->l->n_heads = qn_maxi(m->l->n_heads, a->n_kv);
-    const size_t floats = (size_t)a->n_kv * (size_t)t->chunks * (size_t)group * ((size_t)a->d_head + 2);
-    if (floats > m->l->part_floats) m->l->part_floats = floats;
-    proto *p = &m->at[m->n++];
-    *p = (proto){ .i = { .op = QN_I_attend, .unit = (u32)m->l->n_atts++, .step = (u32)m->step + 2, .wait = m->phase,
-                         .wait_for = m->arrivals, .signal = (u16)(m->phase + 1) }, .last = true };
-    m->phase++;
-    m->arrivals = (u32)a->n_kv;
+    t->y = shared_room(m, OF_attention, (u32)(a->n_head * a->d_head));
+    const size_t units = (size_t)a->n_head * (size_t)t->chunks * ((size_t)a->d_head + 2);
+    if (units > m->l->part_units) m->l->part_units = units;
+    m->l->phases[m->l->n_phases++] = (qn_phase){ .op = QN_I_attend, .index = (u32)m->l->n_atts++, .from = q->from,
+                                                 .step = (u32)m->step + 2 };
+    if (attend_bytes(t) > m->l->form_bytes) m->l->form_bytes = attend_bytes(t);
+    remember(m, a->y, t->y, 0);
     m->att = (qn_att){ 0 };
     m->loaded = 0;
     m->step += 3;
@@ -252,7 +279,7 @@ static bool take_step(maker *m)
     const qn_cargs *a = args_at(m, 0);
     switch (step_at(m, 0)->op) {
     case OP_embed:
-        m->x_buffer = m->x = a->embed.y;
+        m->x_buffer = a->embed.y;
         m->embed = true;
         m->factor = a->embed.scale;
         m->l->tables[m->l->n_tables++] = a->embed.table;
@@ -262,6 +289,7 @@ static bool take_step(maker *m)
     case OP_headnorm: return take_head_norm(m);
     case OP_linear: return take_linear(m);
     case OP_rope: return take_attend(m);
+    case OP_add: return take_add(m);
     case OP_pick:
         if (a->pick.x != m->x_buffer) return refuse(m, "logits of something else than the residual stream");
         m->picked = a->pick.y;
@@ -271,128 +299,25 @@ static bool take_step(maker *m)
     }
 }
 
-/* ---- forms, shared memory, dealing out */
-
-static u32 form_of(u32 kind) { return kind < QN_W_q8 ? QN_FORM_float : QN_FORM_int; }
-
-static u32 input_bytes(u32 forms, u32 cols)
+/* Where the planes of a phase's input lie is persist.cu's business; how much they take is said here. */
+static u32 form_bytes(const qn_phase *p)
 {
-    const u32 one = (cols + 31) / 32 * 128;
-    return (forms & QN_FORM_float ? one : 0) + (forms & QN_FORM_int ? one : 0);
-}
-
-/* All linears of a phase see the input in the same forms. */
-static u32 set_forms(maker *m)
-{
-    u32 most = 0;
-    for (int i = 0, begin = 0; i < m->n; i++) {
-        if (!m->at[i].last) continue;
-        u8 forms = 0;
-        for (int k = begin; k <= i; k++)
-            if (m->at[k].i.op == QN_I_linear) forms |= (u8)form_of(m->at[k].i.kind);
-        for (int k = begin; k <= i; k++) m->at[k].i.forms = forms;
-        const u32 bytes = m->at[i].i.op == QN_I_linear ? input_bytes(forms, m->at[i].i.cols) : 0;
-        most = bytes > most ? bytes : most;
-        begin = i + 1;
-    }
-    for (int i = 0; i < m->l->n_atts; i++) {
-        const qn_att *t = &m->l->atts[i];
-        const u32 group = (u32)(t->n_head / t->n_kv), d = (u32)t->d_head;
-        const u32 bytes = 4 * (group * d + 2 * d + QN_P_WARPS * group * (d + 2));
-        most = bytes > most ? bytes : most;
-    }
-    return (most + 127) & ~127u;
-}
-
-static bool set_smem(maker *m)
-{
-    qn_lists *l = m->l;
-    l->input_bytes = set_forms(m);
-    l->stage_bytes = STAGE;
-    for (l->n_stages = MOST_STAGES; l->n_stages >= 2; l->n_stages--) {
-        l->smem = l->input_bytes + QN_P_WARPS * l->n_stages * (STAGE + 8) + QN_P_WINDOW * sizeof(qn_ins);
-        if (l->smem + STATIC_SMEM <= m->s->smem) return true;
-    }
-    return refuse(m, "too little shared memory");
-}
-
-/* Block b's share of the phase at[begin..end]; *dealt counts the units it got so far, so that its warps take turns. */
-static void deal(const maker *m, int begin, int end, int phase, int b, u32 *dealt)
-{
-    const u64 n = (u64)m->s->n_blocks, turn = ((u64)b + (u64)phase * 37) % n;
-    u64 total = 0, before = 0;
-    for (int k = begin; k <= end; k++) total += m->at[k].units;
-    const u64 from = turn * total / n, to = (turn + 1) * total / n;
-    for (int k = begin; k <= end; k++) {
-        qn_ins *i = &m->l->ins[(size_t)b * (size_t)m->n + (size_t)k];
-        *i = m->at[k].i;
-        const u64 units = m->at[k].units, lo = from > before ? from - before : 0, hi = to > before ? to - before : 0;
-        if (i->op == QN_I_linear) {
-            i->unit = (u32)(lo < units ? lo : units);
-            i->n_units = (u32)((hi < units ? hi : units) - i->unit);
-            i->warp0 = (u16)(*dealt % QN_P_WARPS);
-            *dealt += i->n_units;
-        }
-        before += units;
-    }
-}
-
-static void deal_all(const maker *m)
-{
-    for (int b = 0; b < m->s->n_blocks; b++) {
-        u32 dealt = 0;
-        for (int i = 0, begin = 0, phase = 0; i < m->n; i++) {
-            if (!m->at[i].last) continue;
-            deal(m, begin, i, phase++, b, &dealt);
-            begin = i + 1;
-        }
-    }
-}
-
-/* ---- what each warp fetches */
-
-static qn_fetch fetch_of(const qn_ins *i, u32 j)
-{
-    const u64 first = (u64)(i->unit + j) * i->stride;
-    return (qn_fetch){ .a = i->wa + first, .b = i->wb + first, .n = (i->n_units - j + QN_P_WARPS - 1) / QN_P_WARPS,
-                       .step = i->stride * QN_P_WARPS, .cols = i->cols, .span = i->span, .kind = i->kind, .high = i->high,
-                       .scale = i->scale, .s_high = i->s_high, .s_scale = i->s_scale, .each = i->each,
-                       .row = i->row, .second = i->second };
-}
-
-static void list_fetches(const maker *m)
-{
-    qn_lists *l = m->l;
-    for (int b = 0; b < l->n_blocks; b++)
-        for (u32 w = 0; w < QN_P_WARPS; w++) {
-            l->fetch_at[(u32)b * QN_P_WARPS + w] = (u32)l->n_fetches;
-            for (int k = 0; k < l->n_ins; k++) {
-                const qn_ins *i = &l->ins[(size_t)b * (size_t)l->n_ins + (size_t)k];
-                const u32 j = (w + QN_P_WARPS - i->warp0) % QN_P_WARPS;
-                if (i->op == QN_I_linear && j < i->n_units) l->fetches[l->n_fetches++] = fetch_of(i, j);
-            }
-        }
-    l->fetch_at[l->n_blocks * QN_P_WARPS] = (u32)l->n_fetches;
+    const u32 cols = (p->cols + 255) & ~255u;
+    const u32 bytes = (p->forms & QN_FORM_float ? 4 * cols : 0) + (p->forms & (QN_FORM_half | QN_FORM_bf16) ? 4 * cols : 0) +
+                      (p->forms & QN_FORM_int ? cols / 32 * 80 : 0);
+    return p->in == QN_IN_post && bytes < 4 * cols ? 4 * cols : bytes;
 }
 
 static bool finish(maker *m, qn_err *e)
 {
     qn_lists *l = m->l;
-    if (m->n == 0 || m->at[0].i.in != QN_IN_embed) return refuse(m, "no embedding at its beginning");
-    if (m->at[m->n - 1].i.out != QN_OUT_logits) return refuse(m, "no logits at its end");
-    m->at[0].i.wait = m->phase; /* the token before */
-    m->at[0].i.wait_for = m->arrivals;
-    if (!set_smem(m)) return false;
-    l->n_ins = m->n;
-    l->n_counters = m->phase;
-    const size_t n = (size_t)m->s->n_blocks;
-    l->ins = qn_new_array(n * (size_t)m->n, sizeof *l->ins, e);
-    l->fetch_at = l->ins ? qn_new_array(n * QN_P_WARPS + 1, sizeof *l->fetch_at, e) : NULL;
-    l->fetches = l->fetch_at ? qn_new_array(n * QN_P_WARPS * (size_t)m->n, sizeof *l->fetches, e) : NULL;
-    if (!l->fetches) return false;
-    deal_all(m);
-    list_fetches(m);
-    return true;
+    if (l->n_phases == 0 || l->phases[0].in != QN_IN_embed) return refuse(m, "no embedding at its beginning");
+    if (l->phases[l->n_phases - 1].out != QN_OUT_logits) return refuse(m, "no logits at its end");
+    for (int i = 0; i < l->n_phases; i++)
+        if (form_bytes(&l->phases[i]) > l->form_bytes) l->form_bytes = form_bytes(&l->phases[i]);
+    l->form_bytes = (l->form_bytes + 127) & ~127u;
+    l->x_bytes = (4 * l->phases[0].cols + 127) & ~127u;
+    return qn_deal(l, m->parts, m->n_parts, m->s->smem, &m->why, e);
 }
 
 bool qn_lists_make(qn_lists *l, const qn_list_setup *s, const char **why, qn_err *e)
@@ -401,13 +326,14 @@ bool qn_lists_make(qn_lists *l, const qn_list_setup *s, const char **why, qn_err
     const size_t n = (size_t)s->plan->n;
     *l = (qn_lists){ .n_blocks = s->n_blocks };
     *why = NULL;
-    m.at = qn_new_array(n, sizeof *m.at, e);
-    l->atts = m.at ? qn_new_array(n, sizeof *l->atts, e) : NULL;
+    m.parts = qn_new_array(n, sizeof *m.parts, e);
+    l->phases = m.parts ? qn_new_array(n, sizeof *l->phases, e) : NULL;
+    l->atts = l->phases ? qn_new_array(n, sizeof *l->atts, e) : NULL;
     l->tables = l->atts ? qn_new_array(n, sizeof *l->tables, e) : NULL;
     bool ok = l->tables != NULL;
     while (ok && m.step < s->plan->n) ok = take_step(&m);
     ok = ok && finish(&m, e);
-    qn_free(m.at);
+    qn_free(m.parts);
     *why = m.why;
     if (!ok) qn_lists_close(l);
     return ok;
@@ -415,9 +341,10 @@ bool qn_lists_make(qn_lists *l, const qn_list_setup *s, const char **why, qn_err
 
 void qn_lists_close(qn_lists *l)
 {
-    qn_free(l->ins);
-    qn_free(l->fetches);
-    qn_free(l->fetch_at);
+    qn_free(l->phases);
+    qn_free(l->stages);
+    qn_free(l->stage_at);
+    qn_free(l->groups);
     qn_free(l->atts);
     qn_free(l->tables);
     *l = (qn_lists){ 0 };

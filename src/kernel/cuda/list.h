@@ -1,4 +1,5 @@
-/* list.h - a plan as instruction lists for the persistent kernel: one list for each block, made when the plan is loaded. */
+/* list.h - a plan as lists for the persistent kernel: phases that all blocks walk, and the stages of weights that each block
+ * takes in, made when the plan is loaded. */
 #ifndef QN_CUDA_LIST_H
 #define QN_CUDA_LIST_H
 
@@ -7,25 +8,27 @@
 typedef struct qn_list_setup {
     const qn_plan *plan;
     const qn_cstep *steps;  /* [plan->n] operands on the device */
-    u64 spare;              /* [d_model] floats: a second residual stream, for norms behind the blocks */
+    u64 sent;               /* qn_lists_sent_bytes() bytes, zeroed, for values that blocks send each other */
     int n_blocks;
     size_t smem;            /* bytes a block may have */
 } qn_list_setup;
 
 typedef struct qn_lists {
-    qn_ins *ins;            /* [n_blocks, n_ins] */
-    qn_fetch *fetches;      /* [n_fetches] warp by warp */
-    u32 *fetch_at;          /* [n_blocks * QN_P_WARPS + 1] */
+    qn_phase *phases;       /* [n_phases] */
+    qn_stage *stages;       /* [n_stages] block by block */
+    u32 *stage_at;          /* [n_blocks + 1] */
+    u16 *groups;            /* [n_blocks, n_groups] see qn_crun */
     qn_att *atts;           /* [n_atts] */
     qn_wmat *tables;        /* [n_tables] */
-    int n_blocks, n_ins, n_fetches, n_atts, n_tables, n_counters, n_heads;
-    size_t part_floats;     /* of all parts of an attention */
-    u32 input_bytes, stage_bytes, n_stages;
+    int n_blocks, n_phases, n_stages, n_groups, n_atts, n_tables;
+    size_t part_units;      /* of all parts of an attention */
+    u32 x_bytes, form_bytes, ring_bytes;
     size_t smem;            /* of a block */
 } qn_lists;
 
 /* False without an error (e->code 0): this plan does not fit the persistent kernel; *why says what. */
 bool qn_lists_make(qn_lists *l, const qn_list_setup *s, const char **why, qn_err *e);
 void qn_lists_close(qn_lists *l);
+u64 qn_lists_sent_bytes(const qn_plan *plan);
 
 #endif

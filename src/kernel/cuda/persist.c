@@ -8,7 +8,7 @@ typedef struct qn_persist {
     qn_lists l;
     qn_crun run;            /* what every launch has in common */
     i32 *chosen;            /* [QN_CUDA_DECODE_MOST] pinned; the device writes it */
-    u64 *stamps;            /* [n_blocks, n_ins, QN_STAMPS] of the newest timed token; NULL until then */
+    u64 *stamps;            /* [QN_CUDA_DECODE_MOST, n_phases] of the newest timed tokens; NULL until then */
     u64 stamps_at;
     u32 epoch;
 } qn_persist;
@@ -21,15 +21,14 @@ static bool send_lists(qn_cuda *c, qn_persist *p, qn_err *e)
     const qn_driver *d = &c->gpu.d;
     const qn_lists *l = &p->l;
     const struct { u64 *at; const void *from; u64 bytes; } parts[] = {
-        { &p->run.lists, l->ins, (u64)l->n_blocks * (u64)l->n_ins * sizeof *l->ins },
-        { &p->run.fetches, l->fetches, (u64)l->n_fetches * sizeof *l->fetches },
-        { &p->run.fetch_at, l->fetch_at, ((u64)l->n_blocks * QN_P_WARPS + 1) * sizeof *l->fetch_at },
+        { &p->run.phases, l->phases, (u64)l->n_phases * sizeof *l->phases },
+        { &p->run.stages, l->stages, (u64)l->n_stages * sizeof *l->stages },
+        { &p->run.stage_at, l->stage_at, ((u64)l->n_blocks + 1) * sizeof *l->stage_at },
+        { &p->run.groups, l->groups, (u64)l->n_blocks * (u64)l->n_groups * sizeof *l->groups },
         { &p->run.atts, l->atts, (u64)l->n_atts * sizeof *l->atts },
         { &p->run.tables, l->tables, (u64)l->n_tables * sizeof *l->tables },
-        { &p->run.counters, NULL, (u64)l->n_counters * 4 },
-        { &p->run.heads, NULL, (u64)l->n_heads * 4 },
-        { &p->run.best, NULL, 16 },
-        { &p->run.parts, NULL, (u64)l->part_floats * 4 },
+        { &p->run.best, NULL, (u64)l->n_blocks * 16 },
+        { &p->run.parts, NULL, (u64)l->part_units * 8 },
     };
     u64 bytes = 0, base = 0;
     for (size_t i = 0; i < QN_COUNT(parts); i++) bytes += align256(parts[i].bytes);
@@ -43,12 +42,23 @@ static bool send_lists(qn_cuda *c, qn_persist *p, qn_err *e)
     return qn_gpu_wait(&c->gpu, e);
 }
 
+/* The kernel for this model's heads. */
+static int kernel_of(const qn_lists *l)
+{
+    int d = 0;
+    for (int i = 0; i < l->n_atts; i++) {
+        if (l->atts[i].type == QN_KVT_f32) return FN_persist_wide;
+        d = qn_maxi(d, l->atts[i].d_head);
+    }
+    return d <= 64 ? FN_persist_64 : d <= 128 ? FN_persist_128 : FN_persist_256;
+}
+
 static bool fits(qn_cuda *c, const qn_persist *p)
 {
     const qn_driver *d = &c->gpu.d;
     int blocks = 0;
-    return d->function_set(c->gpu.fn[FN_persist], CU_FUNC_DYNAMIC_SMEM, (int)p->l.smem) == 0 &&
-           d->occupancy(&blocks, c->gpu.fn[FN_persist], 32 * QN_P_WARPS, p->l.smem) == 0 && blocks > 0;
+    return d->function_set(c->gpu.fn[kernel_of(&p->l)], CU_FUNC_DYNAMIC_SMEM, (int)p->l.smem) == 0 &&
+           d->occupancy(&blocks, c->gpu.fn[kernel_of(&p->l)], QN_P_THREADS, p->l.smem) == 0 && blocks > 0;
 }
 
 static bool make_run(qn_cuda *c, qn_persist *p, qn_err *e)
@@ -59,20 +69,21 @@ static bool make_run(qn_cuda *c, qn_persist *p, qn_err *e)
         !qn_driver_ok(d, d->host_alloc(&pinned, QN_CUDA_DECODE_MOST * sizeof(i32), 0), "taking pinned memory", e)) return false;
     p->chosen = pinned;
     p->run.chosen = (u64)(uintptr_t)pinned; /* host and device share one space of addresses */
-    p->run.n_ins = (u32)p->l.n_ins;
-    p->run.input_bytes = p->l.input_bytes;
-    p->run.stage_bytes = p->l.stage_bytes;
-    p->run.n_stages = p->l.n_stages;
+    p->run.n_groups = (u32)p->l.n_groups;
+    p->run.n_phases = (u32)p->l.n_phases;
+    p->run.x_bytes = p->l.x_bytes;
+    p->run.form_bytes = p->l.form_bytes;
+    p->run.ring_bytes = p->l.ring_bytes;
     return true;
 }
 
 bool qn_persist_make(qn_cuda *c, qn_err *e)
 {
-    const qn_step *first = &c->plan->steps[0];
     qn_list_setup s = { .plan = c->plan, .steps = c->steps, .n_blocks = c->gpu.n_sm, .smem = (size_t)c->gpu.smem };
     if (!c->gpu.cooperative) return c->why_not = "the device cannot run all blocks at once", true;
-    if (first->op != OP_embed) return c->why_not = "no embedding at its beginning", true;
-    if (!qn_gpu_take(&c->gpu, "a residual stream", 4 * (u64)first->args.embed.d, &s.spare, e)) return false;
+    const u64 bytes = qn_lists_sent_bytes(c->plan);
+    if (!qn_gpu_take(&c->gpu, "what blocks send each other", bytes, &s.sent, e) ||
+        !qn_driver_ok(&c->gpu.d, c->gpu.d.fill(s.sent, 0, bytes, c->gpu.stream), "clearing memory", e)) return false;
     qn_persist *p = qn_new(sizeof *p, e);
     if (!p) return false;
     c->persist = p;
@@ -96,36 +107,31 @@ void qn_persist_close(qn_cuda *c)
 
 const i32 *qn_persist_chosen(const qn_cuda *c) { return c->persist->chosen; }
 
-/* ---- stamps: an instruction lasts from its first block's start to its last block's end; a step gets the time by which its
- * instruction ends later than the one before, so that all steps together are the token. */
+/* ---- stamps: when the last block was done with a phase. A step gets the time by which its phase ends later than the one before,
+ * so that all steps together are the token. */
 
 static bool make_stamps(qn_cuda *c, qn_persist *p, qn_err *e)
 {
-    const size_t n = QN_STAMPS * (size_t)p->l.n_blocks * (size_t)p->l.n_ins;
+    const size_t n = QN_CUDA_DECODE_MOST * (size_t)p->l.n_phases;
+    const u64 bytes = (n + 1) * sizeof *p->stamps;
     if (p->stamps) return true;
-    if (!qn_gpu_take(&c->gpu, "stamps", n * sizeof *p->stamps, &p->stamps_at, e)) return false;
-    p->stamps = qn_new_array(n, sizeof *p->stamps, e);
-    return p->stamps != NULL;
+    if (!qn_gpu_take(&c->gpu, "stamps", bytes, &p->stamps_at, e)) return false;
+    p->stamps = qn_new_array(n + 1, sizeof *p->stamps, e);
+    return p->stamps &&
+           qn_driver_ok(&c->gpu.d, c->gpu.d.fill(p->stamps_at, 0, bytes, c->gpu.stream), "clearing memory", e);
 }
 
-static void read_stamps(qn_cuda *c, const qn_persist *p)
+static void read_stamps(qn_cuda *c, const qn_persist *p, int n)
 {
-    u64 before = UINT64_MAX;
-    for (int b = 0; b < p->l.n_blocks; b++) {
-        const u64 begin = p->stamps[QN_STAMPS * (size_t)b * (size_t)p->l.n_ins];
-        before = begin < before ? begin : before;
-    }
-    for (int k = 0; k < p->l.n_ins; k++) {
-        u64 end = before;
-        for (int b = 0; b < p->l.n_blocks; b++) {
-            const u64 t = p->stamps[QN_STAMPS * ((size_t)b * (size_t)p->l.n_ins + (size_t)k) + QN_STAMP_end];
-            end = t > end ? t : end;
+    u64 before = p->stamps[0];
+    for (int t = 0; t < n; t++)
+        for (int k = 0; k < p->l.n_phases; k++) {
+            const u64 end = p->stamps[1 + (size_t)t * (size_t)p->l.n_phases + (size_t)k];
+            qn_step *s = &c->plan->steps[p->l.phases[k].step];
+            s->ns += end > before ? end - before : 0;
+            s->calls++;
+            before = end > before ? end : before;
         }
-        qn_step *s = &c->plan->steps[p->l.ins[k].step];
-        s->ns += end - before;
-        s->calls++;
-        before = end;
-    }
 }
 
 bool qn_persist_run(qn_cuda *c, int n, bool timed, qn_err *e)
@@ -141,12 +147,12 @@ bool qn_persist_run(qn_cuda *c, int n, bool timed, qn_err *e)
     r.first = c->need.first[0];
     r.stamps = timed ? p->stamps_at : 0;
     p->epoch += (u32)n;
-    const qn_grid g = { (unsigned)p->l.n_blocks, 1, 32 * QN_P_WARPS, (unsigned)p->l.smem };
-    if (!qn_gpu_launch_together(&c->gpu, FN_persist, g, &r, e)) return false;
+    const qn_grid g = { (unsigned)p->l.n_blocks, 1, QN_P_THREADS, (unsigned)p->l.smem };
+    if (!qn_gpu_launch_together(&c->gpu, kernel_of(&p->l), g, &r, e)) return false;
     if (!timed) return true;
-    const size_t bytes = QN_STAMPS * (size_t)p->l.n_blocks * (size_t)p->l.n_ins * sizeof *p->stamps;
+    const size_t bytes = (1 + (size_t)n * (size_t)p->l.n_phases) * sizeof *p->stamps;
     if (!qn_driver_ok(d, d->copy_down(p->stamps, p->stamps_at, bytes, c->gpu.stream), "fetching stamps", e) ||
         !qn_gpu_wait(&c->gpu, e)) return false;
-    read_stamps(c, p);
+    read_stamps(c, p, n);
     return true;
 }

@@ -1,0 +1,196 @@
+/* ring.cuh - weights on their way. One warp walks the block's list of stages and keeps copies in flight into a ring in shared
+ * memory, across phases and from token to token; a barrier for each stage says that it has come, another that all warps have
+ * used it. The list says what goes where (deal.c). */
+#pragma once
+#include "kernel/cuda/wire.cuh"
+
+#define STAGE_LANES (sizeof(qn_stage) / 16)
+static_assert(sizeof(qn_stage) == 96, "lanes of a warp copy a stage's description");
+
+struct slots {
+    qn_stage stage[QN_P_SLOTS];
+    uint64_t full[QN_P_SLOTS], empty[QN_P_SLOTS];
+};
+
+static __device__ __forceinline__ void init_barrier(uint64_t *b, uint32_t n)
+{
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" :: "r"(shared_at(b)), "r"(n) : "memory");
+}
+
+#if __CUDA_ARCH__ >= 900
+static __device__ __forceinline__ void fence_barriers()
+{
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+#define ARRIVALS 1 /* of a stage: the lane that says how many bytes come */
+
+static __device__ __forceinline__ void arrive(uint64_t *b, uint32_t times)
+{
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0], %1;" :: "r"(shared_at(b)), "r"(times) : "memory");
+}
+
+static __device__ __forceinline__ bool passed(uint64_t *b, uint32_t parity)
+{
+    uint32_t done;
+    asm volatile("{\n.reg .pred p;\nmbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\nselp.u32 %0, 1, 0, p;\n}"
+                 : "=r"(done) : "r"(shared_at(b)), "r"(parity) : "memory");
+    return done;
+}
+
+/* Weights are read once a token: they should not drive out what is read again. */
+static __device__ __forceinline__ void copy_run(uint32_t to, uint64_t from, uint32_t bytes, uint64_t *bar, uint64_t policy)
+{
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], %4;"
+                 :: "r"(to), "l"(from), "r"(bytes), "r"(shared_at(bar)), "l"(policy) : "memory");
+}
+
+static __device__ __forceinline__ uint64_t read_once()
+{
+    uint64_t policy;
+    asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+    return policy;
+}
+
+/* Lane r has row r of the stage, or one of the two runs. */
+static __device__ __forceinline__ void copy_stage(const qn_stage *s, uint32_t ring, uint64_t *bar, uint32_t lane, uint64_t policy)
+{
+    if (lane == 0)
+        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" :: "r"(shared_at(bar)), "r"(s->bytes) : "memory");
+    __syncwarp();
+    const uint32_t a = s->rows_a, b = s->rows_b, to = ring + s->to;
+    if (s->n_value == 0) {
+        if (lane == 0) copy_run(to, s->a, a * s->row_bytes, bar, policy);
+        if (lane == 1 && b) copy_run(to + a * s->pitch, s->b, b * s->row_bytes, bar, policy);
+    } else if (lane < a + b) {
+        const uint64_t row = lane < a ? s->a + (uint64_t)lane * s->row_bytes : s->b + (uint64_t)(lane - a) * s->row_bytes;
+        const uint32_t mine = to + lane * s->pitch;
+        copy_run(mine, row, s->n_value, bar, policy);
+        if (s->n_high) copy_run(mine + s->high_at, row + s->high, s->n_high, bar, policy);
+        if (s->n_scale) copy_run(mine + s->scale_at, row + s->scale, s->n_scale, bar, policy);
+    }
+}
+#else
+static __device__ __forceinline__ void fence_barriers() { }
+
+#define ARRIVALS 32 /* every lane's copies */
+
+static __device__ __forceinline__ void arrive(uint64_t *b, uint32_t times)
+{
+    for (; times; times--)
+        asm volatile("{\n.reg .b64 t;\nmbarrier.arrive.shared::cta.b64 t, [%0];\n}" :: "r"(shared_at(b)) : "memory");
+}
+
+static __device__ __forceinline__ bool passed(uint64_t *b, uint32_t parity)
+{
+    uint32_t done;
+    asm volatile("{\n.reg .pred p;\nmbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2;\nselp.u32 %0, 1, 0, p;\n}"
+                 : "=r"(done) : "r"(shared_at(b)), "r"(parity) : "memory");
+    return done;
+}
+
+static __device__ __forceinline__ uint64_t read_once() { return 0; }
+
+static __device__ __forceinline__ void copy_run(uint32_t to, uint64_t from, uint32_t bytes, uint32_t lane)
+{
+#pragma unroll 4
+    for (uint32_t o = 16 * lane; o < bytes; o += 512)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"(to + o), "l"(from + o) : "memory");
+}
+
+static __device__ __forceinline__ void copy_stage(const qn_stage *s, uint32_t ring, uint64_t *bar, uint32_t lane, uint64_t)
+{
+    const uint32_t a = s->rows_a, b = s->rows_b, to = ring + s->to;
+    if (s->n_value == 0) {
+        copy_run(to, s->a, a * s->row_bytes, lane);
+        copy_run(to + a * s->pitch, s->b, b * s->row_bytes, lane);
+    }
+    for (uint32_t r = 0; s->n_value && r < a + b; r++) {
+        const uint64_t row = r < a ? s->a + (uint64_t)r * s->row_bytes : s->b + (uint64_t)(r - a) * s->row_bytes;
+        const uint32_t mine = to + r * s->pitch;
+        copy_run(mine, row, s->n_value, lane);
+        copy_run(mine + s->high_at, row + s->high, s->n_high, lane);
+        copy_run(mine + s->scale_at, row + s->scale, s->n_scale, lane);
+    }
+    asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" :: "r"(shared_at(bar)) : "memory");
+}
+#endif
+
+static __device__ __forceinline__ void wait_for(uint64_t *b, uint32_t parity)
+{
+    while (!passed(b, parity)) { }
+}
+
+/* Which tokens of the context this block attends to: head block % n_kv, part block / n_kv of it. */
+struct share { int kv, part, parts, begin, end; };
+
+static __device__ __forceinline__ share share_of(const qn_att &t, int pos)
+{
+    share s;
+    const int from = t.window ? max(0, pos - t.window + 1) : 0, n = pos + 1 - from;
+    s.parts = min(t.chunks, (n + 63) / 64);
+    const int length = (n + s.parts - 1) / s.parts;
+    s.kv = (int)blockIdx.x % t.n_kv;
+    s.part = (int)blockIdx.x / t.n_kv;
+    s.begin = from + s.part * length;
+    s.end = min(s.begin + length, pos + 1);
+    return s;
+}
+
+/* Old keys and values do not depend on this token: they come into the second cache long before they are asked for. */
+static __device__ void warm_rows(const qn_crun &a, const qn_att &t, int pos, uint32_t lane)
+{
+    const share s = share_of(t, pos);
+    if (s.part >= s.parts) return;
+    const int *pages = at<const int>(t.pages) + a.first;
+    const int each = t.type == QN_KVT_f16 ? 2 : 4, lines = (t.d_head * each + 127) / 128, n = (min(s.end, pos) - s.begin) * lines;
+    const size_t row_bytes = (size_t)t.n_kv * t.d_head * each;
+#pragma unroll 1
+    for (int e = (int)lane; e < n; e += 32) {
+        const int p = s.begin + e / lines;
+        const uint8_t *row = at<const uint8_t>(t.cache) + (size_t)pages[p / QN_CPAGE] * t.stride +
+                             (size_t)(p % QN_CPAGE) * row_bytes + (size_t)s.kv * t.d_head * each + e % lines * 128;
+        asm volatile("prefetch.global.L2 [%0];" :: "l"(row));
+        asm volatile("prefetch.global.L2 [%0];" :: "l"(row + QN_CPAGE * row_bytes));
+    }
+}
+
+/* The warp that brings weights. Descriptions come four at a time, while the four before are used: a lane has 16 bytes of one. */
+static_assert(4 * STAGE_LANES <= 32 && QN_P_SLOTS % 4 == 0 && QN_P_AHEAD >= 4, "four descriptions at a time");
+
+static __device__ __forceinline__ void bring_weights(const qn_crun &a, slots *s, uint32_t ring)
+{
+    const uint32_t lane = threadIdx.x % 32, first = at<const uint32_t>(a.stage_at)[blockIdx.x];
+    const uint32_t n = at<const uint32_t>(a.stage_at)[blockIdx.x + 1] - first, which = lane / STAGE_LANES, part = lane % STAGE_LANES;
+    const uint4 *list = at<const uint4>(a.stages) + (size_t)first * STAGE_LANES;
+    const uint64_t policy = read_once();
+    uint32_t used = 0, seq = 0;
+    if (n == 0) return;
+    uint32_t ahead = which % n; /* the description that this lane has 16 bytes of next */
+    uint4 later = make_uint4(0, 0, 0, 0);
+    if (which < 4) reinterpret_cast<uint4 *>(&s->stage[which])[part] = list[ahead * STAGE_LANES + part];
+    __syncwarp();
+#pragma unroll 1
+    for (uint32_t t = 0; t < a.n_tokens; t++) {
+#pragma unroll 1
+        for (uint32_t i = 0; i < n; i++, seq++) {
+            const qn_stage *now = &s->stage[seq % QN_P_SLOTS];
+            if (seq % 4 == 0 && which < 4) {
+                ahead = (ahead + 4) % n;
+                later = list[ahead * STAGE_LANES + part];
+            }
+            const uint32_t back = now->back;
+            while ((int32_t)(used + back - seq - 1) < 0) { /* stage seq - back is used when that many + 1 are */
+                wait_for(&s->empty[used % QN_P_SLOTS], used / QN_P_SLOTS & 1);
+                used++;
+            }
+            copy_stage(now, ring, &s->full[seq % QN_P_SLOTS], lane, policy);
+            if (now->flags & QN_S_kv) warm_rows(a, at<const qn_att>(a.atts)[now->att], a.pos + (int)t, lane);
+            if (seq % 4 == 3) {
+                if (which < 4) reinterpret_cast<uint4 *>(&s->stage[(seq + 1 + which) % QN_P_SLOTS])[part] = later;
+                __syncwarp();
+            }
+        }
+    }
+}
