@@ -44,8 +44,10 @@ def test_bytes(program, isa):
 def test_floats_and_small_steps(program):
     _, kernels = check(program, "max", "quant", "-", "neondot", "plinear", "-", "base", "linear", "q4_k", "base",
                        "attend", "f16", "base", "rmsnorm", "-", "base")
-    assert kernels[:4] == ["quant_f32_neondot_r1"] + [f"plinear_{t}_base_gen" for t in ["f32", "f16", "bf16"]]
-    assert len(kernels) == 7
+    named = {"quant_f32_neondot_r1", "linear_q4_k_base_gen", "attend_f16_base_gen", "rmsnorm_f32_base_gen",
+             *(f"plinear_{t}_base_gen" for t in ["f32", "f16", "bf16"])}
+    assert named <= set(kernels)
+    assert all(k in named or k.startswith("plinear_") for k in kernels), "variants of plinear, and nothing that was not asked for"
 
 
 def test_processor_without_dot_products(program):
