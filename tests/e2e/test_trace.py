@@ -105,17 +105,19 @@ SMOL = os.path.join(ROOT, ".deps", "smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf")
 @pytest.mark.parametrize("command", [["run", "-p", "mill " * 400, "-n", "1"], ["run", "-p", "A mill", "-n", "48", "--ignore-eos"],
                                      ["batch-bench", "-npp", "32", "-ntg", "24", "-npl", "6"]], ids=["prefill", "decode", "sequences"])
 def test_steps_add_up(tmp_path, command):
-    """On a real model steps, and what is outside of passes, are all there is: each time once, 99 % of the wall time."""
+    """On a real model passes, and what is outside of them, are 99 % of the wall time, each time once; and steps are all but 3 % of
+    the passes: what recording takes between two steps (about 0.1 us) is reported as such, and a token of 2.6 ms has 540 of them."""
     path, shares = tmp_path / "a.jsonl", []
     for _ in range(6):  # the machine may be disturbed
         r = quern(command[0], SMOL, *command[1:], "--trace", path)
         assert r.rc == 0, r.err
         events = read(str(path))
-        known = sum(e["ns"] for e in events if e["ev"] in ("load", "tokenize", "step", "sample")) + sum(e["out_ns"] for e in of(events, "token"))
-        shares.append(known / events[-1]["ns"])
-        if shares[-1] >= 0.99:
+        known = sum(e["ns"] for e in events if e["ev"] in ("load", "tokenize", "pass", "sample")) + sum(e["out_ns"] for e in of(events, "token"))
+        inside = sum(e["ns"] for e in of(events, "step")) / sum(e["ns"] for e in of(events, "pass"))
+        shares.append((known / events[-1]["ns"], inside))
+        if shares[-1][0] >= 0.99 and inside >= 0.97:
             break
-    assert max(shares) >= 0.99 and all(s <= 1 for s in shares), shares
+    assert shares[-1][0] >= 0.99 and shares[-1][1] >= 0.97 and all(max(s) <= 1 for s in shares), shares
 
 
 def test_levels_and_text(tmp_path):
