@@ -16,16 +16,10 @@ typedef struct analyze_args {
     bool follow, json, include_kernel_totals;
 } analyze_args;
 
-#define FORMAT(name, doc) "|" #name
-static const char format_choices[] =
-#include "report/formats.def"
-    ;
-#undef FORMAT
-
 static const qn_opt options[] = {
     { "by", NULL, NULL, OPT_choice, QN_AT(analyze_args, by, int), "kernel|op|role|layer|phase", "kernel",
       "what the steps are grouped by", 0, 0 },
-    { "format", "f", NULL, OPT_choice, QN_AT(analyze_args, format, int), format_choices + 1, "text",
+    { "format", "f", NULL, OPT_choice, QN_AT(analyze_args, format, int), qn_format_choices + 1, "text",
       "how the report looks", 0, 0 },
     { "json", NULL, NULL, OPT_flag, QN_AT(analyze_args, json, bool), NULL, NULL, "short for --format json", 0, 0 },
     { "phase", NULL, NULL, OPT_choice, QN_AT(analyze_args, phase, int), "all|load|tokenize|prefill|decode|sample|other",

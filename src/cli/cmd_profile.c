@@ -18,17 +18,11 @@ typedef struct profile_args {
     const char *sections;
 } profile_args;
 
-#define FORMAT(name, doc) "|" #name
-static const char format_choices[] =
-#include "report/formats.def"
-    ;
-#undef FORMAT
-
 static const qn_opt options[] = {
     { "by", NULL, NULL, OPT_choice, QN_AT(profile_args, by, int), "kernel|op|role|layer|phase", "kernel",
       "what the steps are grouped by", 0, 0 },
-    { "format", NULL, NULL, OPT_choice, QN_AT(profile_args, format, int), format_choices + 1, "text", "how the report looks", 0,
-      0 },
+    { "format", NULL, NULL, OPT_choice, QN_AT(profile_args, format, int), qn_format_choices + 1, "text",
+      "how the report looks", 0, 0 },
     { "section", NULL, NULL, OPT_text, QN_AT(profile_args, sections, const char *), "NAMES", NULL,
       "only these sections, with commas between", 0, 0 },
     { "top", NULL, NULL, OPT_int, QN_AT(profile_args, top, int), "N", NULL, "rows of each table; -1: all", -1, 1000000 },

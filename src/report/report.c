@@ -14,6 +14,12 @@ const char *const qn_format_names[N_FORMATS] = {
 #undef FORMAT
 };
 
+const char qn_format_choices[] =
+#define FORMAT(name, doc) "|" #name
+#include "report/formats.def"
+#undef FORMAT
+    ;
+
 typedef struct section { const char *name, *title; void (*fill)(const qn_analysis *, const qn_report_options *,
                                                                 qn_doc *); } section;
 static const section sections[] = {

@@ -13,6 +13,7 @@ typedef enum qn_format {
     N_FORMATS
 } qn_format;
 extern const char *const qn_format_names[N_FORMATS];
+extern const char qn_format_choices[]; /* "|text|markdown...": an option's choices begin behind the first bar */
 
 typedef struct qn_report_options {
     qn_format format;

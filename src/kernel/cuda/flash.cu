@@ -3,27 +3,16 @@
  * a running maximum and sum make the softmax. Rows of several sequences are taken run by run: a run is rows of one sequence, one
  * behind the other. For heads of 64 and 128 values in an f16 cache; fused.cu and ops.cu have the rest. */
 #include "kernel/cuda/grid.cuh"
+#include "kernel/cuda/mma.cuh"
 #include "kernel/cuda/weights.cuh"
 
 #define ROWS 64
 #define TOKENS 64
 
-static __device__ __forceinline__ void ldmatrix4(uint32_t r[4], const __half *p)
-{
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
-                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"((uint32_t)__cvta_generic_to_shared(p)));
-}
-
 static __device__ __forceinline__ void ldmatrix4_turned(uint32_t r[4], const __half *p)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
                  : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"((uint32_t)__cvta_generic_to_shared(p)));
-}
-
-static __device__ __forceinline__ void mma(float c[4], const uint32_t a[4], uint32_t b0, uint32_t b1)
-{
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
 static __device__ __forceinline__ uint32_t pack2(float a, float b)

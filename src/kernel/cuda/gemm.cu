@@ -2,6 +2,7 @@
  * tile on their way into shared memory, activations are rounded to f16 before (and held within its range), sums are floats. The
  * next tiles' bytes are on their way while one is multiplied. A sum's order does not depend on the tile, so a
  * row's result does not depend on its company. */
+#include "kernel/cuda/mma.cuh"
 #include "kernel/cuda/weights.cuh"
 
 #define BK 32               /* columns of a tile */
@@ -16,18 +17,6 @@ static __device__ __forceinline__ uint32_t pack2(float a, float b)
 static __device__ __forceinline__ uint4 pack8(const float v[8])
 {
     return make_uint4(pack2(v[0], v[1]), pack2(v[2], v[3]), pack2(v[4], v[5]), pack2(v[6], v[7]));
-}
-
-static __device__ __forceinline__ void ldmatrix4(uint32_t r[4], const __half *p)
-{
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
-                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"((uint32_t)__cvta_generic_to_shared(p)));
-}
-
-static __device__ __forceinline__ void mma(float c[4], const uint32_t a[4], uint32_t b0, uint32_t b1)
-{
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
 /* 8 weights as f16, straight where they are f16 already */
