@@ -4,12 +4,10 @@
 #include "kernel/panel.h"
 
 #include <string.h>
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
 
 #include "base/half.h"
 #include "format/blocks.h"
+#include "kernel/bpanel.h"
 
 #define LOW 0x0F0F0F0Fu /* the low nibbles of four bytes */
 
@@ -166,7 +164,7 @@ size_t qn_panel_bytes(qn_dtype type, int rows, int cols)
         return cols % qn_dtypes[type].block
                    ? 0
                    : n * (size_t)(cols / qn_dtypes[type].block) * forms[type].bytes;
-    case PANEL_bf16: return cols % 32 ? 0 : n * (size_t)(cols / 2) * sizeof(qn_panel_bf16);
+    case PANEL_bf16: return cols % 32 ? 0 : n * qn_bpanel_bytes(cols);
     default: return 0;
     }
 }
@@ -186,70 +184,14 @@ static void pack_int8(qn_dtype type, const u8 *w, int rows, int cols, int panel,
         }
 }
 
-#define RUN 32 /* columns of a row that are turned into bf16 at a time */
-
-/* f16 to bf16. Numbers that are normal in f16, which is nearly all: three bits fewer and another bias, in 16-bit arithmetic.
- * A run with zeros, denormals, infinities or NaN goes the long way. */
-static void narrow_run(const u16 *in, u16 *out)
-{
-    u16 odd = 0;
-    for (int i = 0; i < RUN; i++) {
-        const u16 mag = in[i] & 0x7FFF;
-        odd |= (u16)((u16)(mag - 0x0400) >= 0x7800);
-        out[i] = (u16)(((u16)(mag + 3 + (mag >> 3 & 1)) >> 3) + (112 << 7) + (in[i] & 0x8000));
-    }
-    for (int i = 0; odd && i < RUN; i++) out[i] = qn_f32_bf16(qn_f16_f32(in[i]));
-}
-
-typedef u32 words __attribute__((vector_size(16)));
-
-/* What is written here is read much later, from memory: stored past the caches, whose lines would be fetched first (bf16: 20 GB/s
- * instead of 7). Such stores have no order of their own: flush() makes them seen before whatever says that the work is done. */
-#if defined(__SSE2__)
-static void stream(u8 *out, words v) { _mm_stream_si128((__m128i *)(void *)out, (__m128i)v); }
-static void flush(void) { _mm_sfence(); }
-#else
-static void stream(u8 *out, words v) { memcpy(out, &v, sizeof v); }
-static void flush(void) {}
-#endif
-
-/* Four words of four rows, row_words apart, to four groups. */
-static void turn(const u32 *in, size_t row_words, u8 *out)
-{
-    words v[4];
-    for (int r = 0; r < 4; r++) memcpy(&v[r], in + (size_t)r * row_words, sizeof v[r]);
-    const words a = __builtin_shufflevector(v[0], v[1], 0, 4, 1, 5), b = __builtin_shufflevector(v[2], v[3], 0, 4, 1, 5);
-    const words c = __builtin_shufflevector(v[0], v[1], 2, 6, 3, 7), d = __builtin_shufflevector(v[2], v[3], 2, 6, 3, 7);
-    const words t[4] = { __builtin_shufflevector(a, b, 0, 1, 4, 5), __builtin_shufflevector(a, b, 2, 3, 6, 7),
-                         __builtin_shufflevector(c, d, 0, 1, 4, 5), __builtin_shufflevector(c, d, 2, 3, 6, 7) };
-    for (int i = 0; i < 4; i++) stream(out + (size_t)i * QN_GROUP, t[i]);
-}
-
-static void pack_bf16(qn_dtype type, const u16 *w, int rows, int cols, int panel, qn_panel_bf16 *out)
-{
-    u32 part[QN_PANEL][RUN / 2];
-    const int n = qn_mini(QN_PANEL, rows - panel * QN_PANEL);
-    memset(part, 0, sizeof part);
-    for (int c = 0; c < cols; c += RUN) {
-        for (int r = 0; r < n; r++) {
-            const u16 *row = w + (size_t)(panel * QN_PANEL + r) * (size_t)cols + (size_t)c;
-            if (type == DT_bf16) memcpy(part[r], row, sizeof part[r]);
-            else narrow_run(row, (u16 *)part[r]);
-        }
-        for (int i = 0; i < RUN / 2; i += 4)
-            for (int r = 0; r < QN_PANEL; r += 4) turn(&part[r][i], RUN / 2, (u8 *)out[c / 2 + i].w[r]);
-    }
-}
-
 void qn_panel_pack(qn_dtype type, const void *w, int rows, int cols, int first, int last, u8 *out)
 {
     const size_t one = qn_panel_bytes(type, QN_PANEL, cols);
     for (int i = first; i < last; i++) {
         if (qn_panel_of(type) == PANEL_int8)
             pack_int8(type, w, rows, cols, i, out + (size_t)i * one);
-        else pack_bf16(type, w, rows, cols, i, (qn_panel_bf16 *)(void *)(out + (size_t)i * one));
+        else qn_bpanel_pack(type, w, rows, cols, i, (qn_bpanel *)(void *)(out + (size_t)i * one));
     }
-    flush();
 }
 
 /* ---- back again */
@@ -318,8 +260,7 @@ void qn_panel_part(qn_dtype type, const u8 *panels, int cols, int r, int c, int 
     const u8 *panel = panels + (size_t)(r / QN_PANEL) * qn_panel_bytes(type, QN_PANEL, cols);
     r %= QN_PANEL;
     if (qn_panel_of(type) == PANEL_bf16) {
-        const qn_panel_bf16 *p = (const qn_panel_bf16 *)(const void *)panel;
-        for (int i = c; i < c + len; i++) out[i - c] = qn_bf16_f32(p[i / 2].w[r][i % 2]);
+        for (int i = c; i < c + len; i++) out[i - c] = qn_bpanel_at((const qn_bpanel *)(const void *)panel, r, i);
         return;
     }
     const int block = qn_dtypes[type].block;

@@ -42,9 +42,7 @@ static_assert(sizeof(qn_panel_q8_0) == 16 * 34 && sizeof(qn_panel_q4_0) == 16 * 
 static_assert(sizeof(qn_panel_q4_k) == 16 * 148 && sizeof(qn_panel_q5_k) == 16 * 180 && sizeof(qn_panel_q6_k) == 16 * 210,
               "4 bytes more a block where 6-bit scales became bytes");
 
-/* Floats as bf16, two columns of 16 rows to a vector. From f16 and bf16. */
-typedef struct qn_panel_bf16 { u16 w[16][2]; } qn_panel_bf16;
-
+/* f16 and bf16 become bf16 in bpanel.h's order. */
 typedef enum qn_panel_kind { PANEL_none, PANEL_int8, PANEL_bf16 } qn_panel_kind;
 qn_panel_kind qn_panel_of(qn_dtype type);
 

@@ -34,10 +34,13 @@ static void same_weights(qn_dtype t)
     for (int r = 0; r < ROWS; r++) {
         qn_dtypes[t].decode(w + (size_t)r * row_bytes, plain, COLS);
         qn_panel_part(t, panels, COLS, r, 0, COLS, packed);
+        float most = 0;
+        for (int i = 0; i < COLS; i++) most = fmaxf(most, fabsf(plain[i]));
         for (int i = 0; i < COLS; i++) {
             /* bf16 has 8 bits; a minimum may be added in another order */
             const float want = t == DT_f16 ? qn_bf16_f32(qn_f32_bf16(plain[i])) : plain[i];
-            if (fabsf(packed[i] - want) > 1e-6f) fail_msg("%s row %d column %d: %g, not %g", qn_dtypes[t].name, r, i, (double)packed[i], (double)want);
+            const float off = qn_panel_of(t) != PANEL_bf16 ? 1e-6f : fabsf(want) > 0x1p-14f * most ? 0 : 0x1p-15f * most;
+            if (fabsf(packed[i] - want) > off) fail_msg("%s row %d column %d: %g, not %g", qn_dtypes[t].name, r, i, (double)packed[i], (double)want);
         }
     }
     for (int r = ROWS; r < PANELS * QN_PANEL; r++) {
@@ -60,6 +63,33 @@ static void every_type(void **state)
     assert_int_equal(n, 10);
 }
 
+/* The window of exponents of bf16 in 12 bits: its ends, what lies below, and what no trained row has. */
+static void window(void **state)
+{
+    (void)state;
+    static const struct { float most, in, out; } cases[] = {
+        { 1, 0, 0 }, { 1, -0.0f, 0 }, { 1, 0x1.02p-15f, 0x1.02p-15f }, { -1.5f, -0x1.fep-15f, -0x1.fep-15f },
+        { 1, 0x1p-15f, 0x1.02p-15f },   /* the code of the least exponent without a fraction is zero's */
+        { 1, 0x1.8p-16f, 0x1.02p-15f }, { 1, 0x1p-17f, 0 }, { 1, -0x1p-17f, 0 }, { 0x1p127f, 0x1.4p112f, 0x1.4p112f },
+        { 0x1.fep-112f, 0x1.02p-126f, 0x1.02p-126f }, { 0, 0, 0 }, { 0x1p-125f, 0x1p-126f, 0x1p-126f },
+        { INFINITY, 0x1.02p113f, 0x1.02p113f }, { -INFINITY, -INFINITY, -INFINITY },
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        u16 w[32] = { [30] = qn_f32_bf16(cases[k].most) };
+        for (int at = 0; at < 8; at++) { /* every place of a quad */
+            _Alignas(64) u8 panel[64 + 4 * 3 * 64];
+            float out[32];
+            w[at] = qn_f32_bf16(cases[k].in);
+            assert_int_equal(qn_panel_bytes(DT_bf16, 1, 32), sizeof panel);
+            qn_panel_pack(DT_bf16, w, 1, 32, 0, 1, panel);
+            qn_panel_part(DT_bf16, panel, 32, 0, 0, 32, out);
+            if (out[at] != cases[k].out) fail_msg("case %zu at %d: %a, not %a", k, at, (double)out[at], (double)cases[k].out);
+            assert_true(out[30] == cases[k].most && out[31] == 0);
+            w[at] = 0;
+        }
+    }
+}
+
 static void sizes(void **state)
 {
     (void)state;
@@ -67,11 +97,11 @@ static void sizes(void **state)
     assert_int_equal(qn_panel_bytes(DT_q4_k, 16, 96), 0); /* no whole block */
     assert_int_equal(qn_panel_bytes(DT_f16, 16, 48), 0);
     assert_int_equal(qn_panel_bytes(DT_q8_0, 17, 64), 2 * 2 * 16 * 34);
-    assert_int_equal(qn_panel_bytes(DT_bf16, 16, 64), 16 * 64 * 2);
+    assert_int_equal(qn_panel_bytes(DT_bf16, 16, 64), 64 + 16 * 64 * 3 / 2);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(every_type), cmocka_unit_test(sizes) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(every_type), cmocka_unit_test(window), cmocka_unit_test(sizes) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,20 +1,62 @@
 /* avx512bf16/blinear.c - bf16 times panels with vdpbf16ps: 16 output rows to a register, pairs of
  * activations broadcast from memory. An output is one chain of dot products over the columns from
- * first to last, for every number of rows: the law of rows. A tile is R rows of x by P panels: with
- * one row, four panels side by side hide the latency of the chain; with four rows and four panels
- * 8 loads feed 16 dot products. Variants, the same bits from each: `r12` has tiles of 4 rows by 4 panels
- * (12 by 1 where panels run out), `r6` of 6 by 4; `far` asks for weights of up to two rows of x ahead of time. */
+ * first to last, for every number of rows: the law of rows.
+ * One or two rows of x open the 12-bit codes on their way from memory, four panels side by side to hide the
+ * latency of the chain: 19 instructions for four vectors, in the shade of their loads. For more rows a chunk of four panels is
+ * opened once, into L1 or L2, and results wait in y from chunk to chunk. Variants, the same bits from each: `r12` has tiles of
+ * 4 rows by 4 panels (8 by 2 or 1 where panels run out), `r6` of 6 by 4; `far` asks for weights ahead of time. */
 #include <immintrin.h>
 
+#include "kernel/bpanel.h"
 #include "kernel/op.h"
-#include "kernel/panel.h"
 
 #define INLINE static inline __attribute__((always_inline))
 #define UNROLL _Pragma("GCC unroll 16")
-#define ROWS 96 /* rows of x that share a panel while it is in L2 */
-#define AHEAD 64 /* pairs: 4 KiB of each panel */
+#define ROWS 96  /* rows of x that share a chunk and stay in L2 with it */
+#define CHUNK 256 /* pairs of columns: 64 KiB for four panels */
+#define AHEAD 21 /* quads: 4 KiB of each panel */
 
 typedef struct variant { int rows; bool fetch; } variant;
+
+/* A panel's base and the places of codes: see bpanel.h. */
+typedef struct key { __m512i base, code, digits, at0, at1, at2, sign; } key;
+
+INLINE key key_of(const qn_bpanel *p)
+{
+    return (key){ _mm512_loadu_si512(p->base), _mm512_set1_epi16((i16)QN_CODE), _mm512_set1_epi16(QN_CODE & 0x7FFF),
+                  _mm512_set1_epi16(QN_FOURTH_0), _mm512_set1_epi16(QN_FOURTH_1), _mm512_set1_epi16(QN_FOURTH_2),
+                  _mm512_set1_epi16((i16)QN_FOURTH_S) };
+}
+
+/* A code is bf16 when its base is added, but for zero, which has none. */
+INLINE __m512bh based(const key *k, __m512i code)
+{
+    return (__m512bh)_mm512_maskz_add_epi16(_mm512_test_epi16_mask(code, k->digits), code, k->base);
+}
+
+/* (v AND mask) OR rest, in one instruction. */
+INLINE __m512i joined(__m512i v, __m512i mask, __m512i rest) { return _mm512_ternarylogic_epi32(v, mask, rest, 0xEA); }
+
+/* The four pairs of a quad. */
+INLINE void open_quad(const key *k, const qn_quad *q, __m512bh v[4])
+{
+    const __m512i a = _mm512_loadu_si512(q->w[0]), b = _mm512_loadu_si512(q->w[1]), c = _mm512_loadu_si512(q->w[2]);
+    v[0] = based(k, _mm512_and_si512(a, k->code));
+    v[1] = based(k, _mm512_and_si512(b, k->code));
+    v[2] = based(k, _mm512_and_si512(c, k->code));
+    __m512i d = _mm512_and_si512(_mm512_srli_epi16(a, 4), k->at0);
+    d = joined(_mm512_srli_epi16(b, 8), k->at1, d);
+    d = joined(_mm512_srli_epi16(c, 12), k->at2, d);
+    v[3] = based(k, joined(_mm512_slli_epi16(c, 4), k->sign, d));
+}
+
+INLINE void fetch_quad(const qn_quad *q)
+{
+    for (int i = 0; i < 3; i++) __builtin_prefetch((const char *)(q + AHEAD) + 64 * i, 0, 0);
+}
+
+/* Keeps the compiler from making a pointer of each row of it. */
+#define HIDE3(a, b, c) __asm__("" : "+r"(a), "+r"(b), "+r"(c))
 
 INLINE __m512bh pair_at(const u16 *x)
 {
@@ -26,69 +68,151 @@ INLINE __m512bh pair_at(const u16 *x)
 typedef struct task {
     const qn_blinear *a;
     int row, panel;
+    int begin, pairs;       /* the chunk: pairs of columns */
+    const __m512bh *w;      /* its weights, CHUNK pairs to a panel */
 } task;
+
+INLINE const qn_bpanel *panel_of(const qn_blinear *a, int i)
+{
+    return (const qn_bpanel *)(const void *)(a->panels + (size_t)i * qn_bpanel_bytes(a->cols));
+}
+
+INLINE float *out_of(const task *t, int r, int p, __mmask16 *mask)
+{
+    const int first = (t->panel + p) * QN_PANEL, left = t->a->rows - first;
+    *mask = left >= 16 ? (__mmask16)0xFFFF : (__mmask16)((1 << left) - 1);
+    return t->a->y + (size_t)(t->row + r) * (size_t)t->a->rows + (size_t)first;
+}
+
+INLINE __m512 start(const task *t, int r, int p)
+{
+    __mmask16 mask;
+    const float *y = out_of(t, r, p, &mask);
+    return t->begin ? _mm512_maskz_loadu_ps(mask, y) : _mm512_setzero_ps();
+}
 
 INLINE void put(const task *t, int r, int p, __m512 v)
 {
     const qn_blinear *a = t->a;
-    const int first = (t->panel + p) * QN_PANEL, left = a->rows - first;
-    const __mmask16 mask = left >= 16 ? (__mmask16)0xFFFF : (__mmask16)((1 << left) - 1);
-    if (a->bias) v = _mm512_add_ps(v, _mm512_maskz_loadu_ps(mask, a->bias + first));
-    _mm512_mask_storeu_ps(a->y + (size_t)(t->row + r) * (size_t)a->rows + (size_t)first, mask, v);
+    __mmask16 mask;
+    float *y = out_of(t, r, p, &mask);
+    if (a->bias && 2 * (t->begin + t->pairs) == a->cols)
+        v = _mm512_add_ps(v, _mm512_maskz_loadu_ps(mask, a->bias + (t->panel + p) * QN_PANEL));
+    _mm512_mask_storeu_ps(y, mask, v);
 }
 
-INLINE void tile(const task *t, const int R, const int P, const bool fetch)
+/* Row r of a tile: base + index * scale, from a pointer for every third row. A pointer for each row would not fit the
+ * registers. */
+INLINE const u16 *row_of(const u16 *const x[3], size_t stride, int r) { return x[r / 3] + (size_t)(r % 3) * stride; }
+
+/* R rows by P panels over a chunk that has been opened. */
+INLINE void tile(const task *t, const int R, const int P)
 {
-    const qn_blinear *a = t->a;
-    const size_t pairs = (size_t)a->cols / 2;
-    const qn_panel_bf16 *w = (const qn_panel_bf16 *)(const void *)a->panels +
-                             (size_t)t->panel * pairs;
+    const size_t stride = (size_t)t->a->cols;
+    const u16 *x[3];
+    UNROLL
+    for (size_t i = 0; i < 3; i++) x[i] = t->a->x + ((size_t)t->row + 3 * i) * stride + 2 * (size_t)t->begin;
     __m512 acc[24];
     UNROLL
-    for (int i = 0; i < R * P; i++) acc[i] = _mm512_setzero_ps();
-    for (size_t k = 0; k < pairs; k++) {
+    for (int i = 0; i < R * P; i++) acc[i] = start(t, i / P, i % P);
+    for (int k = 0; k < t->pairs; k++, x[0] += 2, x[1] += 2, x[2] += 2) {
         __m512bh v[4];
+        HIDE3(x[0], x[1], x[2]);
         UNROLL
-        for (int p = 0; p < P; p++) v[p] = (__m512bh)_mm512_loadu_si512(&w[(size_t)p * pairs + k]);
-        UNROLL
-        for (int p = 0; fetch && p < P; p++) __builtin_prefetch(&w[(size_t)p * pairs + k + AHEAD], 0, 0);
+        for (int p = 0; p < P; p++) v[p] = t->w[p * CHUNK + k];
         UNROLL
         for (int r = 0; r < R; r++) {
-            const __m512bh x = pair_at(a->x + (size_t)(t->row + r) * (size_t)a->cols + 2 * k);
+            const __m512bh pair = pair_at(row_of(x, stride, r));
             UNROLL
-            for (int p = 0; p < P; p++) acc[r * P + p] = _mm512_dpbf16_ps(acc[r * P + p], v[p], x);
+            for (int p = 0; p < P; p++) acc[r * P + p] = _mm512_dpbf16_ps(acc[r * P + p], v[p], pair);
         }
     }
     UNROLL
-    for (int r = 0; r < R; r++) UNROLL
-    for (int p = 0; p < P; p++) put(t, r, p, acc[r * P + p]);
+    for (int i = 0; i < R * P; i++) put(t, i / P, i % P, acc[i]);
 }
 
-/* Rows row .. row+n of x times panels begin .. end. */
-INLINE void block(const qn_blinear *a, const variant v, int row, int n, int begin, int end)
+/* n rows by P panels over a chunk, in tiles of the sizes that exist. */
+INLINE void tiles(task t, const variant v, int n, const int P)
 {
-    task t = { .a = a };
-    for (t.panel = begin; t.panel < end;) {
-        const int wide = end - t.panel >= 4 ? 4 : 1;
-        int r = 0;
-        for (; v.rows == 6 && wide == 4 && r + 6 <= n; r += 6) t.row = row + r, tile(&t, 6, 4, false);
-        for (; wide == 4 && r + 4 <= n; r += 4) t.row = row + r, tile(&t, 4, 4, false);
-        for (; wide == 4 && r + 2 <= n; r += 2) t.row = row + r, tile(&t, 2, 4, v.fetch);
-        for (; wide == 4 && r < n; r++) t.row = row + r, tile(&t, 1, 4, v.fetch);
-        for (; r + 12 <= n; r += 12) t.row = row + r, tile(&t, 12, 1, false);
-        for (; r + 4 <= n; r += 4) t.row = row + r, tile(&t, 4, 1, false);
-        for (; r < n; r++) t.row = row + r, tile(&t, 1, 1, false);
-        t.panel += wide;
+    const int row = t.row;
+    int r = 0;
+    for (; P == 4 && v.rows == 6 && r + 6 <= n; r += 6) t.row = row + r, tile(&t, 6, P);
+    for (; P < 4 && r + 8 <= n; r += 8) t.row = row + r, tile(&t, 8, P);
+    for (; r + 4 <= n; r += 4) t.row = row + r, tile(&t, 4, P);
+    for (; r + 2 <= n; r += 2) t.row = row + r, tile(&t, 2, P);
+    for (; r < n; r++) t.row = row + r, tile(&t, 1, P);
+}
+
+/* Opens a chunk of P panels and gives it to n rows. */
+INLINE void chunks(task t, const variant v, int n, const int P)
+{
+    __m512bh open[4 * CHUNK];
+    const int pairs = t.a->cols / 2;
+    t.w = open;
+    for (t.begin = 0; t.begin < pairs; t.begin += CHUNK) {
+        t.pairs = qn_mini(CHUNK, pairs - t.begin);
+        for (int p = 0; p < P; p++) {
+            const qn_bpanel *panel = panel_of(t.a, t.panel + p);
+            const key k = key_of(panel);
+            for (int i = 0; i < t.pairs; i += 4) {
+                const qn_quad *q = &panel->quad[(t.begin + i) / 4];
+                if (v.fetch) fetch_quad(q);
+                open_quad(&k, q, &open[p * CHUNK + i]);
+            }
+        }
+        tiles(t, v, n, P);
     }
+}
+
+/* R rows by P panels over all columns, opened on the way: for rows so few that a chunk would not be used again. */
+INLINE void stream(task t, const variant v, const int R, const int P)
+{
+    const qn_blinear *a = t.a;
+    const u16 *x = a->x + (size_t)t.row * (size_t)a->cols;
+    const qn_quad *w[4];
+    key k[4];
+    __m512 acc[8];
+    UNROLL
+    for (int p = 0; p < P; p++) w[p] = panel_of(a, t.panel + p)->quad, k[p] = key_of(panel_of(a, t.panel + p));
+    UNROLL
+    for (int i = 0; i < R * P; i++) acc[i] = _mm512_setzero_ps();
+    for (int q = 0; q < a->cols / QN_QUAD; q++) UNROLL
+    for (int p = 0; p < P; p++) {
+        __m512bh four[4];
+        if (v.fetch) fetch_quad(&w[p][q]);
+        open_quad(&k[p], &w[p][q], four);
+        UNROLL
+        for (int r = 0; r < R; r++) UNROLL
+        for (int i = 0; i < 4; i++) {
+            const __m512bh pair = pair_at(x + (size_t)r * (size_t)a->cols + QN_QUAD * q + 2 * i);
+            acc[r * P + p] = _mm512_dpbf16_ps(acc[r * P + p], four[i], pair);
+        }
+    }
+    t.pairs = a->cols / 2;
+    UNROLL
+    for (int i = 0; i < R * P; i++) put(&t, i / P, i % P, acc[i]);
+}
+
+/* n rows of x from t.row on times P panels from t.panel on. */
+INLINE void strip(const task *t, const variant v, int n, const int P)
+{
+    if (n > 2) chunks(*t, v, n, P);
+    else if (n == 2) stream(*t, v, 2, P);
+    else stream(*t, v, 1, P);
 }
 
 INLINE void blinear(const void *args, const variant v, qn_lane lane)
 {
     const qn_blinear *a = args;
-    const int n_panels = (a->rows + QN_PANEL - 1) / QN_PANEL;
-    for (int row = 0; row < a->n; row += ROWS)
-        block(a, v, row, a->n - row < ROWS ? a->n - row : ROWS, lane_begin(n_panels, lane),
-              lane_end(n_panels, lane));
+    const int n_panels = (a->rows + QN_PANEL - 1) / QN_PANEL, end = lane_end(n_panels, lane);
+    task t = { .a = a };
+    for (t.row = 0; t.row < a->n; t.row += ROWS) {
+        const int n = qn_mini(ROWS, a->n - t.row);
+        t.panel = lane_begin(n_panels, lane);
+        for (; t.panel + 4 <= end; t.panel += 4) strip(&t, v, n, 4);
+        if (t.panel + 2 <= end) strip(&t, v, n, 2), t.panel += 2;
+        if (t.panel < end) strip(&t, v, n, 1);
+    }
 }
 
 /* F16 and BF16 become the same panels. */

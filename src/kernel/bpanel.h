@@ -1,0 +1,37 @@
+/* bpanel.h - floats as bf16 in panels of 16 rows, 12 bits a weight. The rows of a trained matrix need few of bf16's 256
+ * exponents: a row keeps the 16 below and with its largest one, the sign and all 7 bits of the fraction. Nothing is lost but
+ * weights below 2^-15 of the row's largest, which become zero or that: bf16 rounds the largest itself by 2^-9. Decode reads a
+ * quarter less than bf16 would have it read.
+ *
+ * A panel begins with its base: what is added to a code to make it bf16, for both columns of a pair. Then come quads: four pairs
+ * of columns in three vectors of 16-bit lanes. A lane has the code of its own pair in bits 15 and 10..0 (sign; exponent and
+ * fraction; 0 is zero) and a third of the fourth pair's in bits 14..11, so that three of four codes are one AND away. */
+#ifndef QN_BPANEL_H
+#define QN_BPANEL_H
+
+#include "format/dtype.h"
+#include "kernel/panel.h"
+
+#define QN_QUAD 8 /* columns of a quad */
+
+typedef struct qn_quad { u16 w[3][QN_PANEL][2]; } qn_quad;
+typedef struct qn_bpanel {
+    u16 base[QN_PANEL][2];
+    qn_quad quad[]; /* columns / 8 */
+} qn_bpanel;
+static_assert(sizeof(qn_quad) == 3 * 64 && sizeof(qn_bpanel) == 64, "whole vectors");
+
+/* Where the parts of the fourth code are: in lane i, `mask` of the code is moved up by `up` bits (down where negative). */
+#define QN_CODE 0x87FFu     /* sign, exponent and fraction in a lane */
+#define QN_FOURTH_0 0x0780u /* up 4 */
+#define QN_FOURTH_1 0x0078u /* up 8 */
+#define QN_FOURTH_2 0x0007u /* up 12 */
+#define QN_FOURTH_S 0x8000u /* the sign, in the third lane: down 4 */
+
+size_t qn_bpanel_bytes(int cols);
+/* Rows panel*16 .. of the f16 or bf16 matrix w. */
+void qn_bpanel_pack(qn_dtype type, const u16 *w, int rows, int cols, int panel, qn_bpanel *out);
+/* Column c of row r. */
+float qn_bpanel_at(const qn_bpanel *p, int r, int c);
+
+#endif
