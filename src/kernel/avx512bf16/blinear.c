@@ -1,7 +1,7 @@
 /* avx512bf16/blinear.c - bf16 times panels with vdpbf16ps: 16 output rows to a register, pairs of
  * activations broadcast from memory. An output is one chain of dot products over the columns from
  * first to last, for every number of rows: the law of rows.
- * One or two rows of x open the 12-bit codes on their way from memory, four panels side by side to hide the
+ * Up to 8 rows of x open the 12-bit codes on their way from memory, four or two panels side by side to hide the
  * latency of the chain: 19 instructions for four vectors, in the shade of their loads. For more rows a chunk of four panels is
  * opened once, into L1 or L2, and results wait in y from chunk to chunk. Variants, the same bits from each: `r12` has tiles of
  * 4 rows by 4 panels (8 by 2 or 1 where panels run out), `r6` of 6 by 4; `far` asks for weights ahead of time. */
@@ -12,7 +12,7 @@
 
 #define INLINE static inline __attribute__((always_inline))
 #define UNROLL _Pragma("GCC unroll 16")
-#define ROWS 96  /* rows of x that share a chunk and stay in L2 with it */
+#define ROWS 512  /* rows of x that share an opened chunk: 512 KiB of them; with 96 opening it again cost 1.5 % */
 #define CHUNK 256 /* pairs of columns: 64 KiB for four panels */
 #define AHEAD 21 /* quads: 4 KiB of each panel */
 
@@ -50,9 +50,10 @@ INLINE void open_quad(const key *k, const qn_quad *q, __m512bh v[4])
     v[3] = based(k, joined(_mm512_slli_epi16(c, 4), k->sign, d));
 }
 
-INLINE void fetch_quad(const qn_quad *q)
+INLINE void fetch(const qn_quad *q, const int how)
 {
-    for (int i = 0; i < 3; i++) __builtin_prefetch((const char *)(q + AHEAD) + 64 * i, 0, 0);
+    UNROLL
+    for (int i = 0; i < 3; i++) __builtin_prefetch(q->w[i], 0, how);
 }
 
 /* Keeps the compiler from making a pointer of each row of it. */
@@ -156,7 +157,7 @@ INLINE void chunks(task t, const variant v, int n, const int P)
             const key k = key_of(panel);
             for (int i = 0; i < t.pairs; i += 4) {
                 const qn_quad *q = &panel->quad[(t.begin + i) / 4];
-                if (v.fetch) fetch_quad(q);
+                fetch(q + CHUNK / 4, 2); /* the next chunk, to be there when the tiles of this one are done */
                 open_quad(&k, q, &open[p * CHUNK + i]);
             }
         }
@@ -171,7 +172,7 @@ INLINE void stream(task t, const variant v, const int R, const int P)
     const u16 *x = a->x + (size_t)t.row * (size_t)a->cols;
     const qn_quad *w[4];
     key k[4];
-    __m512 acc[8];
+    __m512 acc[16];
     UNROLL
     for (int p = 0; p < P; p++) w[p] = panel_of(a, t.panel + p)->quad, k[p] = key_of(panel_of(a, t.panel + p));
     UNROLL
@@ -179,7 +180,7 @@ INLINE void stream(task t, const variant v, const int R, const int P)
     for (int q = 0; q < a->cols / QN_QUAD; q++) UNROLL
     for (int p = 0; p < P; p++) {
         __m512bh four[4];
-        if (v.fetch) fetch_quad(&w[p][q]);
+        if (v.fetch) fetch(&w[p][q] + AHEAD, 0);
         open_quad(&k[p], &w[p][q], four);
         UNROLL
         for (int r = 0; r < R; r++) UNROLL
@@ -193,25 +194,41 @@ INLINE void stream(task t, const variant v, const int R, const int P)
     for (int i = 0; i < R * P; i++) put(&t, i / P, i % P, acc[i]);
 }
 
-/* n rows of x from t.row on times P panels from t.panel on. */
-INLINE void strip(const task *t, const variant v, int n, const int P)
+/* All R rows of x times panels t.panel .. end-1. Sums of 16 registers at most: what opens a quad takes the others. */
+INLINE void few(task t, const variant v, const int R, int end)
 {
-    if (n > 2) chunks(*t, v, n, P);
-    else if (n == 2) stream(*t, v, 2, P);
-    else stream(*t, v, 1, P);
+    const int P = R <= 4 ? 4 : 2;
+    for (; t.panel + P <= end; t.panel += P) stream(t, v, R, P);
+    for (; t.panel < end; t.panel++) stream(t, v, R, 1);
+}
+
+INLINE void many(task t, const variant v, int end)
+{
+    const qn_blinear *a = t.a;
+    const int begin = t.panel;
+    for (; t.row < a->n; t.row += ROWS) {
+        const int n = qn_mini(ROWS, a->n - t.row);
+        for (t.panel = begin; t.panel + 4 <= end; t.panel += 4) chunks(t, v, n, 4);
+        if (t.panel + 2 <= end) chunks(t, v, n, 2), t.panel += 2;
+        if (t.panel < end) chunks(t, v, n, 1);
+    }
 }
 
 INLINE void blinear(const void *args, const variant v, qn_lane lane)
 {
     const qn_blinear *a = args;
     const int n_panels = (a->rows + QN_PANEL - 1) / QN_PANEL, end = lane_end(n_panels, lane);
-    task t = { .a = a };
-    for (t.row = 0; t.row < a->n; t.row += ROWS) {
-        const int n = qn_mini(ROWS, a->n - t.row);
-        t.panel = lane_begin(n_panels, lane);
-        for (; t.panel + 4 <= end; t.panel += 4) strip(&t, v, n, 4);
-        if (t.panel + 2 <= end) strip(&t, v, n, 2), t.panel += 2;
-        if (t.panel < end) strip(&t, v, n, 1);
+    const task t = { .a = a, .panel = lane_begin(n_panels, lane) };
+    switch (a->n) {
+    case 1: few(t, v, 1, end); break;
+    case 2: few(t, v, 2, end); break;
+    case 3: few(t, v, 3, end); break;
+    case 4: few(t, v, 4, end); break;
+    case 5: few(t, v, 5, end); break;
+    case 6: few(t, v, 6, end); break;
+    case 7: few(t, v, 7, end); break;
+    case 8: few(t, v, 8, end); break;
+    default: many(t, v, end);
     }
 }
 
