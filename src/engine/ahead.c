@@ -1,6 +1,6 @@
 /* ahead.c - several tokens at once, each the likeliest behind the one before. A device makes them without asking back; elsewhere
  * it is a loop of passes. Greedy generation and the benchmark go through here. */
-#include "engine/engine.h"
+#include "engine/record.h"
 
 static i32 likeliest(const float *logits, int n)
 {
@@ -29,16 +29,18 @@ static bool alone(const qn_session *s)
     return s->n_tokens - s->n_done == 1 && !s->all;
 }
 
-/* n tokens by the device; the first n - 1 of them become part of the timeline. */
-static bool some(qn_session *s, int n, i32 *ids, qn_err *e)
+/* n tokens by the device into ids[at]..; the first n - 1 of them become part of the timeline. */
+static bool some(qn_session *s, int n, int at, i32 *ids, qn_err *e)
 {
     qn_engine *en = s->en;
     qn_timeline_prepare(s, n);
     en->b.tokens[0] = s->tokens[s->n_done];
     en->b.pos[0] = s->n_done;
     en->firsts[0] = s->slot * en->n_table;
-    if (!qn_cuda_decode(en->cuda, n, ids, e)) return false;
-    for (int i = 0; i < n - 1; i++) s->tokens[s->n_tokens++] = ids[i];
+    const u64 begin = en->rec ? qn_now_ns() : 0;
+    if (!qn_cuda_decode(en->cuda, n, ids + at, qn_record_device(en), e)) return false;
+    qn_record_decoded(en, s->n_done, at, n, begin);
+    for (int i = 0; i < n - 1; i++) s->tokens[s->n_tokens++] = ids[at + i];
     qn_timeline_advance(s, n);
     for (int i = 0; i < en->n_seq; i++)
         if (en->sessions[i]) en->sessions[i]->logits = NULL; /* written over */
@@ -55,9 +57,10 @@ bool qn_session_decode(qn_session *s, int n, int32_t *ids, qn_err *e)
     for (int at = 0; at < n;) {
         if (at > 0 && !qn_session_push(s, ids[at - 1], e)) return false;
         if (atomic_exchange(&en->cancel, 0)) return qn_fail(e, QN_ECANCELLED, "stopped");
-        const bool ahead = en->cuda && !en->rec && qn_cuda_can_decode(en->cuda) && alone(s);
+        const bool ahead = en->cuda && qn_cuda_can_decode(en->cuda) && alone(s);
         const int now = ahead ? qn_mini(n - at, QN_CUDA_DECODE_MOST) : 1;
-        if (now == 1 ? !one(s, &ids[at], e) : !some(s, now, ids + at, e)) return false;
+        if (now == 1 ? !one(s, &ids[at], e) : !some(s, now, at, ids, e)) return false;
+        if (now == 1 && en->rec) qn_record_made(en, at, qn_now_ns());
         at += now;
     }
     return true;

@@ -86,9 +86,9 @@ bool qn_engine_step(qn_engine *en, size_t *left, qn_err *e)
     p.trace = qn_record_begin_pass(en, &mark, &room);
     if (en->cuda) { /* a pass there takes milliseconds: it is stopped between two */
         p.done = !atomic_load(&en->cancel);
-        qn_record_before_device(en);
-        if (p.done && !qn_cuda_run(en->cuda, p.n, p.n_ask, p.trace != NULL, e)) return false;
-        qn_record_device_steps(en, p.trace, &mark);
+        u64 *ns = p.trace ? qn_record_device(en) : NULL;
+        if (p.done && !qn_cuda_run(en->cuda, p.n, p.n_ask, ns, e)) return false;
+        if (p.done) qn_record_device_steps(en, p.trace, &mark, ns);
     } else if (!qn_guard_bus(run, &p, en->m->src->path, e)) {
         return false;
     }

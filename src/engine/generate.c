@@ -20,6 +20,10 @@ typedef struct job {
     i64 request;              /* its number in the trace */
     u64 last_ns;              /* when the token before was there */
     int most;                 /* tokens to make */
+    bool few;                 /* the best QN_CUDA_BEST logits are enough, and a device lists them */
+    int n_best;               /* those of the token at hand; 0: all logits are there */
+    i32 ids[QN_CUDA_BEST];
+    float values[QN_CUDA_BEST];
 } job;
 
 static bool check(const job *j, qn_err *e)
@@ -117,41 +121,63 @@ static bool finish(job *j, qn_err *e)
 
 static bool recorded(const job *j) { return j->s->en->rec && j->s->en->rec->tokens; }
 
+/* From the best logits alone where these were all that came down from a device. */
+static i32 choose(job *j, float *logprob)
+{
+    const qn_session *s = j->s;
+    const qn_sampling *p = &j->r->sampling;
+    const u64 n_drawn = (u64)j->out->n_new;
+    if (j->n_best == 0)
+        return qn_sampler_draw(&j->sampler, s->logits, p, s->tokens, (size_t)s->n_tokens, n_drawn, logprob);
+    *logprob = NAN;
+    return qn_sampler_draw_few(&j->sampler, j->ids, j->values, j->n_best, p, n_drawn);
+}
+
+/* What the next token is chosen from, out of the device. */
+static bool fetch(job *j, qn_err *e)
+{
+    const qn_session *s = j->s;
+    const i64 row = (s->logits - s->en->b.logits) / s->en->m->n_vocab;
+    j->n_best = j->few ? qn_cuda_best(s->en->cuda, (int)row, j->ids, j->values) : 0;
+    return j->n_best > 0 || qn_device_fetch(s->en, e);
+}
+
 /* The next token, chosen. */
 static i32 draw(job *j, float *logprob)
 {
     const qn_session *s = j->s;
     qn_result *out = j->out;
     const u64 begin = recorded(j) ? qn_now_ns() : 0;
-    const i32 id = qn_sampler_draw(&j->sampler, s->logits, &j->r->sampling, s->tokens, (size_t)s->n_tokens, (u64)out->n_new,
-                                   logprob);
+    const i32 id = choose(j, logprob);
     if (out->n_new == 0) out->first_ns = qn_now_ns() - j->begin;
     out->ids[out->n_new++] = id;
     if (recorded(j)) qn_record_sample(s->en, j->request, begin, qn_now_ns());
     return id;
 }
 
+typedef struct made { i32 id; int pos; float logprob; u64 ns; } made; /* ns: when it was there; 0: now */
+
 /* The token's text to the caller, unless it is an end; returns as take does. */
-static int hand_out(job *j, i32 id, float logprob, qn_err *e)
+static int hand_out(job *j, const made *t, qn_err *e)
 {
-    if (!recorded(j)) return is_end(j, id) ? QN_STOP_END : take(j, id, logprob, e);
+    if (!recorded(j)) return is_end(j, t->id) ? QN_STOP_END : take(j, t->id, t->logprob, e);
     const u64 now = qn_now_ns();
-    const int stop = is_end(j, id) ? QN_STOP_END : take(j, id, logprob, e);
-    const qn_token_mark m = { .request = j->request, .index = j->out->n_new - 1, .pos = j->s->n_tokens, .id = id, .at_ns = now,
-                              .since_ns = j->last_ns, .out_ns = qn_now_ns() - now };
+    const int stop = is_end(j, t->id) ? QN_STOP_END : take(j, t->id, t->logprob, e);
+    const qn_token_mark m = { .request = j->request, .index = j->out->n_new - 1, .pos = t->pos, .id = t->id,
+                              .at_ns = t->ns ? t->ns : now, .since_ns = j->last_ns, .out_ns = qn_now_ns() - now };
     qn_record_token(j->s->en, &m);
-    j->last_ns = now;
+    j->last_ns = m.at_ns;
     return stop;
 }
 
 /* Only the likeliest token is ever wanted, and nobody looks at the others: then a device may run ahead. */
 static bool is_plain_greedy(const qn_sampling *p)
 {
-    const bool penalties = p->repeat_penalty != 1 || p->presence_penalty != 0 || p->frequency_penalty != 0;
-    return (p->temp <= 0 || p->top_k == 1) && p->n_probs == 0 && p->n_bias == 0 && (!penalties || p->repeat_last_n == 0);
+    return (p->temp <= 0 || p->top_k == 1) && p->n_probs == 0 && p->n_bias == 0 && !qn_sampling_penalises(p);
 }
 
 #define AHEAD 16 /* tokens at once: what is made behind an end is thrown away */
+static_assert(AHEAD <= QN_CUDA_DECODE_MOST, "each has a place in made_ns");
 
 static bool run_ahead(job *j, qn_err *e)
 {
@@ -164,8 +190,9 @@ static bool run_ahead(job *j, qn_err *e)
     for (;;) {
         const int before = s->n_tokens - n + 1; /* of the timeline, without what this round made */
         for (int i = 0; i < n; i++) {
+            const made t = { ids[i], before + i, NAN, recorded(j) ? s->en->rec->made_ns[i] : 0 };
             out->ids[out->n_new++] = ids[i];
-            const int stop = hand_out(j, ids[i], NAN, e);
+            const int stop = hand_out(j, &t, e);
             if (stop < 0) return false;
             out->stop = stop;
             if (stop == QN_STOP_NONE && out->n_new < j->most) continue;
@@ -187,7 +214,7 @@ static void name_stop(const job *j)
 
 static bool run_tokens(job *j, qn_err *e)
 {
-    if (j->most > 0 && j->s->en->cuda && !recorded(j) && is_plain_greedy(&j->r->sampling)) {
+    if (j->most > 0 && j->s->en->cuda && is_plain_greedy(&j->r->sampling)) {
         if (!run_ahead(j, e)) return false;
         name_stop(j);
         return true;
@@ -196,9 +223,9 @@ static bool run_tokens(job *j, qn_err *e)
     qn_result *out = j->out;
     while (out->n_new < j->most) {
         float logprob;
-        if (!qn_device_fetch(s->en, e)) return false;
+        if (!fetch(j, e)) return false;
         const i32 id = draw(j, &logprob);
-        const int stop = hand_out(j, id, logprob, e);
+        const int stop = hand_out(j, &(made){ id, s->n_tokens, logprob, 0 }, e);
         if (stop < 0) return false;
         out->stop = stop;
         if (stop == QN_STOP_END) return true;
@@ -215,12 +242,16 @@ bool qn_generate(qn_session *s, const qn_request *r, qn_result *out, qn_err *e)
 {
     job j = { .s = s, .r = r, .out = out, .begin = qn_now_ns() };
     *out = (qn_result){ 0 };
-    bool ok = check(&j, e) && open_job(&j, e) && run_prompt(&j, e);
+    bool ok = check(&j, e) && open_job(&j, e);
+    j.few = ok && s->en->cuda && !is_plain_greedy(&r->sampling) && qn_sampler_few(&r->sampling, QN_CUDA_BEST);
+    if (j.few) qn_cuda_list_best(s->en->cuda, true);
+    ok = ok && run_prompt(&j, e);
     if (ok) {
         const u64 begin = qn_now_ns();
         ok = run_tokens(&j, e) && finish(&j, e);
         out->decode_ns = qn_now_ns() - begin;
     }
+    if (j.few) qn_cuda_list_best(s->en->cuda, false);
     if (!ok && e->code == QN_ECANCELLED) out->stop = QN_STOP_CANCELLED;
     if (j.request) qn_record_done(s->en, j.request, j.begin, out);
     if (!ok && e->code != QN_ECANCELLED) {

@@ -80,7 +80,7 @@ void qn_record_close(qn_engine *en)
     if (!r) return;
     if (r->tracer && en->sessions && en->plan.n) put_memory(en, "end");
     qn_tracer_close(r->tracer);
-    qn_free(r->before);
+    qn_free(r->ns);
     qn_free(r);
     en->rec = NULL;
 }
@@ -183,7 +183,8 @@ static void put_header(qn_engine *en)
 void qn_record_opened(qn_engine *en)
 {
     if (!en->rec) return;
-    if (en->cuda && en->rec->steps) en->rec->before = qn_new_array((size_t)en->plan.n, sizeof *en->rec->before, NULL);
+    if (en->cuda && en->rec->tokens)
+        en->rec->ns = qn_new_array(QN_CUDA_DECODE_MOST * (size_t)en->plan.n, sizeof *en->rec->ns, NULL);
     put_header(en);
     put_plan(en);
     put_memory(en, "loaded");
@@ -217,27 +218,50 @@ const qn_exec_trace *qn_record_begin_pass(qn_engine *en, const qn_pass_mark *m, 
     return room;
 }
 
-/* A device runs a pass as a whole and times its steps by itself: they are taken from its sums, one behind the other. */
-void qn_record_before_device(qn_engine *en)
-{
-    if (!en->rec || !en->rec->before) return;
-    for (int i = 0; i < en->plan.n; i++) en->rec->before[i] = en->plan.steps[i].ns;
-}
+u64 *qn_record_device(const qn_engine *en) { return en->rec ? en->rec->ns : NULL; }
 
-void qn_record_device_steps(qn_engine *en, const qn_exec_trace *t, const qn_pass_mark *m)
+/* One behind the other from the pass's begin on. */
+void qn_record_device_steps(qn_engine *en, const qn_exec_trace *t, const qn_pass_mark *m, const u64 *ns)
 {
     u64 at = m->begin;
-    for (int i = 0; t && en->rec->before && i < en->plan.n; i++) {
+    for (int i = 0; t && ns && i < en->plan.n; i++) {
         const qn_step *s = &en->plan.steps[i];
-        const u64 ns = s->ns - en->rec->before[i];
         qn_args args = s->args;
         args.n = s->logits ? m->logits : m->rows;
-        if (ns == 0) continue;
+        if (ns[i] == 0) continue;
         const qn_cost c = qn_ops[s->op].cost(&args, t->ctx);
         const qn_step_mark step = { .pass = t->pass, .step = (u32)i, .phase = t->phase, .rows = args.n, .pos = t->pos,
-                                    .begin = at, .end = at + ns, .bytes = c.bytes, .flops = c.flops };
+                                    .begin = at, .end = at + ns[i], .bytes = c.bytes, .flops = c.flops };
         qn_tracer_step(t->tracer, &step);
-        at += ns;
+        at += ns[i];
+    }
+}
+
+void qn_record_made(qn_engine *en, int i, u64 ns)
+{
+    if (en->rec && i < QN_CUDA_DECODE_MOST) en->rec->made_ns[i] = ns;
+}
+
+/* The last was there when the launch ended; those before it as much earlier as the steps behind them took. */
+void qn_record_decoded(qn_engine *en, int pos, int i, int n, u64 begin_ns)
+{
+    const qn_recorder *r = en->rec;
+    const size_t steps = (size_t)en->plan.n;
+    if (!r) return;
+    u64 took = 0, end = begin_ns;
+    const u64 last = qn_now_ns();
+    for (size_t k = steps; r->ns && k < (size_t)n * steps; k++) took += r->ns[k]; /* behind the first token */
+    for (int t = 0; t < n; t++) {
+        const u64 *ns = r->ns ? r->ns + (size_t)t * steps : NULL;
+        qn_exec_trace room;
+        qn_pass_mark m = { .rows = 1, .seqs = 1, .logits = 1, .begin = end };
+        m.end = end = last - took > end ? last - took : end;
+        en->b.pos[0] = pos + t;
+        const qn_exec_trace *trace = qn_record_begin_pass(en, &m, &room);
+        qn_record_device_steps(en, trace, &m, ns);
+        qn_record_pass(en, &m);
+        qn_record_made(en, i + t, end);
+        for (size_t k = 0; ns && t + 1 < n && k < steps; k++) took -= ns[steps + k];
     }
 }
 

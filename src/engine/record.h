@@ -8,7 +8,8 @@
 
 struct qn_recorder {
     qn_tracer *tracer;
-    u64 *before;              /* [steps] on a device: what its steps took until this pass; NULL: not asked for */
+    u64 *ns;                  /* [QN_CUDA_DECODE_MOST, steps] in a device's newest pass or tokens; NULL: not wanted */
+    u64 made_ns[QN_CUDA_DECODE_MOST]; /* when the first tokens of the newest qn_session_decode were there */
     u64 mark_ns;              /* the end of the load phase before */
     u32 n_pass;
     i64 n_request;
@@ -27,8 +28,13 @@ void qn_record_opened(qn_engine *en);
 typedef struct qn_pass_mark { int rows, reading, seqs, logits; u64 begin, end; } qn_pass_mark; /* reading: rows of prompts */
 /* What exec needs for the rows that were gathered. NULL: steps are not recorded. */
 const qn_exec_trace *qn_record_begin_pass(qn_engine *en, const qn_pass_mark *m, qn_exec_trace *room);
-void qn_record_before_device(qn_engine *en);
-void qn_record_device_steps(qn_engine *en, const qn_exec_trace *t, const qn_pass_mark *m);
+/* On a device, which times its steps by itself: where the times go; NULL: they are not wanted. */
+u64 *qn_record_device(const qn_engine *en);
+void qn_record_device_steps(qn_engine *en, const qn_exec_trace *t, const qn_pass_mark *m, const u64 *ns);
+/* Token i of a qn_session_decode is there. */
+void qn_record_made(qn_engine *en, int i, u64 ns);
+/* So are the n from the i-th on, the first of them behind position pos, which a device made at once: a pass each. */
+void qn_record_decoded(qn_engine *en, int pos, int i, int n, u64 begin_ns);
 void qn_record_pass(qn_engine *en, const qn_pass_mark *m);
 
 /* Sessions are about to give pages back. */

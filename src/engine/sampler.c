@@ -73,11 +73,15 @@ static void penalise(float *work, i32 id, int count, const qn_sampling *p)
     work[id] = v - p->presence_penalty - (float)count * p->frequency_penalty;
 }
 
+bool qn_sampling_penalises(const qn_sampling *p)
+{
+    return (p->repeat_penalty != 1 || p->presence_penalty != 0 || p->frequency_penalty != 0) && p->repeat_last_n != 0;
+}
+
 static void apply_penalties(qn_sampler *s, const qn_sampling *p, const i32 *history, size_t n_history)
 {
-    const bool off = p->repeat_penalty == 1 && p->presence_penalty == 0 && p->frequency_penalty == 0;
     const size_t back = p->repeat_last_n < 0 ? n_history : qn_minz(n_history, (size_t)p->repeat_last_n);
-    if (off || back == 0) return;
+    if (!qn_sampling_penalises(p) || back == 0) return;
     const i32 *last = history + n_history - back;
     for (size_t i = 0; i < back; i++)
         if (s->counts[last[i]] < UINT16_MAX) s->counts[last[i]]++;
@@ -181,23 +185,29 @@ static int cut_typical(qn_candidate *set, int n, float typical_p)
 
 #define GUESS 64 /* as many as most rules leave over */
 
-/* What the rules leave over of the best, best first; 0: more than GUESS. */
+/* What the rules leave over of s->set[0..n), best first, whose probabilities add up to e^all. */
+static int apply_rules(qn_sampler *s, const qn_sampling *p, int n, double all)
+{
+    set_probabilities(s->set, n, all);
+    return cut_min_p(s->set, cut_top_p(s->set, n, p->top_p), p->min_p);
+}
+
+/* With top-k probabilities are those among the k, which are in s->set. */
+static int truncate_few(qn_sampler *s, const qn_sampling *p, int n)
+{
+    double sum = 0;
+    if (p->typical_p < 1) n = cut_typical(s->set, n, p->typical_p);
+    for (int i = 0; i < n; i++) sum += exp((double)(s->set[i].logit - s->set[0].logit));
+    return apply_rules(s, p, n, (double)s->set[0].logit + log(sum));
+}
+
+/* What the rules leave over of the best, best first; 0: more than GUESS. Without top-k probabilities are those among all. */
 static int truncate(qn_sampler *s, const qn_sampling *p)
 {
-    /* with top-k, probabilities are those among the k; without, among all: either way the cut is found in the best few */
-    int n = select_best(s, s->work, p->top_k ? p->top_k : GUESS);
-    double all;
-    if (p->top_k) {
-        double sum = 0;
-        if (p->typical_p < 1) n = cut_typical(s->set, n, p->typical_p);
-        for (int i = 0; i < n; i++) sum += exp((double)(s->set[i].logit - s->set[0].logit));
-        all = (double)s->set[0].logit + log(sum);
-    } else {
-        all = weigh(s, s->chance, s->work, 1);
-    }
-    set_probabilities(s->set, n, all);
-    const int keep = cut_min_p(s->set, cut_top_p(s->set, n, p->top_p), p->min_p);
-    return keep < n || p->top_k || n == s->n_vocab ? keep : 0;
+    const int n = select_best(s, s->work, p->top_k ? p->top_k : GUESS);
+    if (p->top_k) return truncate_few(s, p, n);
+    const int keep = apply_rules(s, p, n, weigh(s, s->chance, s->work, 1));
+    return keep < n || n == s->n_vocab ? keep : 0;
 }
 
 static i32 draw_from(const qn_candidate *set, int n, float temp, double u)
@@ -294,6 +304,19 @@ i32 qn_sampler_draw(qn_sampler *s, const float *logits, const qn_sampling *p, co
         for (int i = 0; i < n; i++) s->probs[i] = (qn_prob){ s->set[i].id, (float)((double)s->set[i].logit - sum) };
     }
     return id;
+}
+
+bool qn_sampler_few(const qn_sampling *p, int n)
+{
+    return p->temp > 0 && p->top_k > 0 && p->top_k <= n && p->n_probs == 0 && p->n_bias == 0 && !qn_sampling_penalises(p);
+}
+
+i32 qn_sampler_draw_few(qn_sampler *s, const i32 *ids, const float *logits, int n, const qn_sampling *p, u64 n_drawn)
+{
+    n = qn_mini(n, p->top_k);
+    for (int i = 0; i < n; i++) s->set[i] = (qn_candidate){ .id = ids[i], .logit = logits[i] };
+    if (n == 1) return s->set[0].id;
+    return draw_from(s->set, truncate_few(s, p, n), p->temp, qn_rng_unit(p->seed, n_drawn));
 }
 
 bool qn_sample(const float *logits, int n_vocab, const qn_sampling *p, const int32_t *history, size_t n_history,

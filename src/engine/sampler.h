@@ -32,10 +32,15 @@ void qn_sampler_close(qn_sampler *s);
 
 /* Says what is senseless in p, naming the allowed range. */
 bool qn_sampling_check(const qn_sampling *p, int n_vocab, qn_err *e);
+bool qn_sampling_penalises(const qn_sampling *p); /* tokens that were there before */
 
 /* n_drawn: tokens this seed has drawn before. *logprob (may be NULL): of the token in the model's own distribution, NaN
  * unless p->n_probs; s->probs gets the best p->n_probs. Cannot fail: p was checked. */
 i32 qn_sampler_draw(qn_sampler *s, const float *logits, const qn_sampling *p, const i32 *history, size_t n_history, u64 n_drawn,
                     float *logprob);
+
+/* The same from the best tokens alone, best first, a tie to the lower id: the same token where `few` holds for as many. */
+bool qn_sampler_few(const qn_sampling *p, int n);
+i32 qn_sampler_draw_few(qn_sampler *s, const i32 *ids, const float *logits, int n, const qn_sampling *p, u64 n_drawn);
 
 #endif

@@ -28,7 +28,6 @@ typedef struct qn_step {
     int pieces[N_BUCKETS];  /* that lanes share: one that is late takes fewer */
     bool streams;           /* with few rows it mostly reads weights, enough of them to be cut unevenly: exec.c */
     bool with_next;         /* the next step does not need this one: exec runs them together */
-    u64 calls, ns;          /* filled by a device that times its own steps */
 } qn_step;
 
 #define QN_TOGETHER 4       /* most steps that run together */

@@ -2,6 +2,7 @@
  * against a full sort. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
@@ -174,6 +175,57 @@ static void few_or_all_make_no_difference(void **state)
     qn_sampler_close(&s);
 }
 
+static int best_first(const void *x, const void *y, void *logits)
+{
+    const float *l = logits;
+    const i32 a = *(const i32 *)x, b = *(const i32 *)y;
+    return l[a] != l[b] ? (l[a] > l[b] ? -1 : 1) : a < b ? -1 : a > b;
+}
+
+/* Where the best are all that is known, as on a device, the same token is drawn as from all. */
+static void the_best_are_enough(void **state)
+{
+    (void)state;
+    enum { V = 3000, BEST = 64 };
+    static const int tops[] = { 1, 2, 7, 40, BEST };
+    static float l[V], values[BEST];
+    static i32 ids[V];
+    qn_sampler s;
+    qn_err e;
+    assert_true(qn_sampler_open(&s, V, qn_cpu_isa(), NULL, &e));
+    for (u64 k = 0; k < 200; k++) {
+        for (int i = 0; i < V; i++) { /* many ties */
+            l[i] = (float)((int)(qn_rng_unit(k, (u64)i) * 40) - 20) * 0.25f;
+            ids[i] = i;
+        }
+        qsort_r(ids, V, sizeof *ids, best_first, l);
+        for (int i = 0; i < BEST; i++) values[i] = l[ids[i]];
+        for (size_t t = 0; t < QN_COUNT(tops); t++) {
+            qn_sampling p = plain;
+            p.top_k = tops[t];
+            p.top_p = k % 2 ? 0.9f : 1;
+            p.min_p = k % 3 ? 0.1f : 0;
+            p.typical_p = k % 5 ? 1 : 0.8f;
+            p.temp = 0.7f;
+            assert_true(qn_sampler_few(&p, BEST));
+            assert_int_equal(qn_sampler_draw_few(&s, ids, values, BEST, &p, k), qn_sampler_draw(&s, l, &p, NULL, 0, k, NULL));
+        }
+    }
+    qn_sampler_close(&s);
+    qn_sampling p = plain; /* without top-k, or with more than there are, or where other tokens count, they are not */
+    assert_false(qn_sampler_few(&p, BEST));
+    p.top_k = BEST + 1;
+    assert_false(qn_sampler_few(&p, BEST));
+    p.top_k = BEST;
+    p.repeat_penalty = 1.1f;
+    p.repeat_last_n = 64;
+    assert_false(qn_sampler_few(&p, BEST));
+    p.repeat_last_n = 0;
+    assert_true(qn_sampler_few(&p, BEST));
+    p.n_probs = 1;
+    assert_false(qn_sampler_few(&p, BEST));
+}
+
 static void logprobs(void **state)
 {
     (void)state;
@@ -221,7 +273,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plain_follows_the_distribution), cmocka_unit_test(temperature), cmocka_unit_test(truncation),
         cmocka_unit_test(typical), cmocka_unit_test(penalties_and_bias), cmocka_unit_test(few_or_all_make_no_difference),
-        cmocka_unit_test(logprobs), cmocka_unit_test(senseless_values_are_refused),
+        cmocka_unit_test(the_best_are_enough), cmocka_unit_test(logprobs), cmocka_unit_test(senseless_values_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

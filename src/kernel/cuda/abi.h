@@ -45,6 +45,10 @@ typedef struct qn_cpick { uint64_t y, x, rows; int n, d; } qn_cpick;
 typedef struct qn_cmeasure { uint64_t at, bytes, sink; uint32_t rounds; } qn_cmeasure; /* ceiling.cu */
 typedef struct qn_cangles { uint64_t table, freq; int n_pos, n_pair; float mscale; } qn_cangles;
 
+/* A turn of the shortlist (shortlist.cu): of n logits a row, or (logits 0) of keys that a turn before left over. */
+enum { QN_LIST_KEYS = 1024, QN_LIST_BEST = 64 };
+typedef struct qn_clist { uint64_t logits, keys, out; uint32_t n, pitch, out_pitch; } qn_clist; /* pitch: keys of a row */
+
 /* Rotation of q and k, and k and v into the cache, in one launch. */
 typedef struct qn_crotate { qn_crope rope; qn_cstore store; } qn_crotate;
 

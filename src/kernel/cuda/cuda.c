@@ -48,6 +48,7 @@ void qn_cuda_close(qn_cuda *c)
     if (c->gpu.retained && qn_gpu_enter(&c->gpu, &ignored)) {
         qn_persist_close(c);
         qn_program_close(c);
+        qn_shortlist_close(c);
         if (c->pinned) c->gpu.d.host_unpin((void *)(uintptr_t)c->need.logits);
     }
     qn_free(c->shadow);
@@ -94,7 +95,8 @@ bool qn_cuda_reserve(qn_cuda *c, const qn_cuda_need *need, u8 *kv[2], qn_err *e)
 bool qn_cuda_load_plan(qn_cuda *c, const qn_cuda_load *l, qn_err *e)
 {
     c->plan = l->plan;
-    return qn_gpu_enter(&c->gpu, e) && qn_upload(c, l, e) && qn_program_make(c, e) && qn_persist_make(c, e);
+    return qn_gpu_enter(&c->gpu, e) && qn_upload(c, l, e) && qn_program_make(c, e) && qn_persist_make(c, e) &&
+           qn_shortlist_make(c, e);
 }
 
 /* ---- a pass */
@@ -119,13 +121,15 @@ static bool copy_tables(qn_cuda *c, qn_err *e)
     return qn_driver_ok(d, d->copy_up(twin(c, n->tables), n->tables, bytes, c->gpu.stream), "copying page tables", e);
 }
 
-bool qn_cuda_run(qn_cuda *c, int n, int n_logits, bool timed, qn_err *e)
+bool qn_cuda_run(qn_cuda *c, int n, int n_logits, u64 *ns, qn_err *e)
 {
     c->n_fresh = 0;
     if (!qn_gpu_enter(&c->gpu, e) || !copy_tables(c, e)) return false;
     const bool one = n == 1 && n_logits == 1 && c->persist; /* its row comes with the launch */
-    if (one ? !qn_persist_run(c, 1, timed, e) : !copy_rows(c, e) || !qn_program_run(c, n, n_logits, timed, e)) return false;
-    if (!qn_gpu_wait(&c->gpu, e)) return false;
+    if (one ? !qn_persist_run(c, 1, ns, e) : !copy_rows(c, e) || !qn_program_run(c, n, n_logits, ns, e)) return false;
+    if (!qn_shortlist_launch(c, n_logits, e) || !qn_gpu_wait(&c->gpu, e)) return false;
+    if (ns && one) qn_persist_times(c, 1, ns);
+    if (ns && !one) qn_program_times(c, n, n_logits, ns);
     c->n_fresh = n_logits;
     return true;
 }
@@ -133,11 +137,12 @@ bool qn_cuda_run(qn_cuda *c, int n, int n_logits, bool timed, qn_err *e)
 bool qn_cuda_can_decode(const qn_cuda *c) { return c->persist != NULL; }
 const char *qn_cuda_why_not(const qn_cuda *c) { return c->why_not; }
 
-bool qn_cuda_decode(qn_cuda *c, int n, i32 *out, qn_err *e)
+bool qn_cuda_decode(qn_cuda *c, int n, i32 *out, u64 *ns, qn_err *e)
 {
     c->n_fresh = 0;
-    if (!qn_gpu_enter(&c->gpu, e) || !copy_tables(c, e) || !qn_persist_run(c, n, false, e)) return false;
-    if (!qn_gpu_wait(&c->gpu, e)) return false;
+    if (!qn_gpu_enter(&c->gpu, e) || !copy_tables(c, e) || !qn_persist_run(c, n, ns, e)) return false;
+    if (!qn_shortlist_launch(c, 1, e) || !qn_gpu_wait(&c->gpu, e)) return false;
+    if (ns) qn_persist_times(c, n, ns);
     memcpy(out, qn_persist_chosen(c), (size_t)n * sizeof *out);
     c->n_fresh = 1;
     return true;

@@ -39,7 +39,7 @@ typedef struct qn_cuda_need {
 bool qn_cuda_reserve(qn_cuda *c, const qn_cuda_need *need, u8 *kv[2], qn_err *e);
 
 typedef struct qn_cuda_load {
-    qn_plan *plan;            /* borrowed until close; its steps' times are filled when a pass is timed */
+    qn_plan *plan;            /* borrowed until close */
     qn_pool *pool;
     const char *path;         /* of the model, for messages */
     qn_progress_fn progress;  /* may be NULL */
@@ -49,13 +49,21 @@ typedef struct qn_cuda_load {
 /* Brings the weights up and turns the plan into launches. */
 bool qn_cuda_load_plan(qn_cuda *c, const qn_cuda_load *l, qn_err *e);
 
-/* Runs the plan on n rows, n_logits of which ask for logits. */
-bool qn_cuda_run(qn_cuda *c, int n, int n_logits, bool timed, qn_err *e);
+/* Runs the plan on n rows, n_logits of which ask for logits. ns [steps]: what each took; NULL: nobody wants to know. */
+bool qn_cuda_run(qn_cuda *c, int n, int n_logits, u64 *ns, qn_err *e);
 /* Makes n tokens of one sequence on the device, each the likeliest behind the one before; row 0 of the pass is the first. Pages
- * for all of them are in the tables. out [n]: what comes behind each. The logits are those of the last. Only if can_decode. */
+ * for all of them are in the tables. out [n]: what comes behind each; ns [n, steps] as above. The logits are those of the last.
+ * Only if can_decode. */
 bool qn_cuda_can_decode(const qn_cuda *c);
-bool qn_cuda_decode(qn_cuda *c, int n, i32 *out, qn_err *e);
+bool qn_cuda_decode(qn_cuda *c, int n, i32 *out, u64 *ns, qn_err *e);
 #define QN_CUDA_DECODE_MOST 32
+
+/* From now on, or no longer, a pass also finds the best logits of each row (if they are few rows) and brings these down. best:
+ * those of a row of the newest pass into ids and values, [QN_CUDA_BEST], best first, a tie to the lower id; returns how many, all
+ * where the vocabulary is smaller; 0: that pass has none. */
+void qn_cuda_list_best(qn_cuda *c, bool on);
+int qn_cuda_best(const qn_cuda *c, int row, i32 *ids, float *values);
+#define QN_CUDA_BEST 64
 
 /* Brings the logits of the newest pass into the host's buffer, once. */
 bool qn_cuda_fetch(qn_cuda *c, qn_err *e);

@@ -14,10 +14,11 @@ EMBED(flash)
 EMBED(fused)
 EMBED(wgmma)
 EMBED(ceiling)
+EMBED(shortlist)
 const qn_fatbin qn_fatbins[] = { { "ops", qn_fatbin_ops }, { "persist", qn_fatbin_persist },
                                  { "gemm", qn_fatbin_gemm }, { "flash", qn_fatbin_flash },
                                  { "fused", qn_fatbin_fused }, { "wgmma", qn_fatbin_wgmma },
-                                 { "ceiling", qn_fatbin_ceiling } };
+                                 { "ceiling", qn_fatbin_ceiling }, { "shortlist", qn_fatbin_shortlist } };
 const int qn_n_fatbins = QN_COUNT(qn_fatbins);
 #else
 const qn_fatbin qn_fatbins[] = { { NULL, NULL } };

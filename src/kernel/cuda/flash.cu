@@ -164,7 +164,7 @@ static __device__ __forceinline__ void run(state<D> &w, const qn_cattend &a, int
     __syncthreads();
 }
 
-template <int D> static __device__ __forceinline__ void flash(const qn_cattend &a)
+template <int D> static __device__ __forceinline__ void flash(const qn_cattend &a, uint64_t stamp)
 {
     extern __shared__ __align__(16) __half places[];
     const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32, h = (int)blockIdx.y, kv = h / (a.n_head / a.n_kv);
@@ -173,6 +173,7 @@ template <int D> static __device__ __forceinline__ void flash(const qn_cattend &
     w.top[0] = w.top[1] = -INFINITY;
     let_next_start();
     wait_for_last();
+    step_begins(stamp);
     load_q<D>(a, t0, h, lane, w.q);
     const uint64_t begins = runs_of(a, b0);
     for (int from = 0, n = min(ROWS, a.n - b0); from < n;) {
@@ -194,5 +195,5 @@ template <int D> static __device__ __forceinline__ void flash(const qn_cattend &
         }
 }
 
-extern "C" __global__ void __launch_bounds__(128) qn_flash_64(const qn_cattend a) { flash<64>(a); }
-extern "C" __global__ void __launch_bounds__(128) qn_flash_128(const qn_cattend a) { flash<128>(a); }
+extern "C" __global__ void __launch_bounds__(128) qn_flash_64(const qn_cattend a, const uint64_t stamp) { flash<64>(a, stamp); }
+extern "C" __global__ void __launch_bounds__(128) qn_flash_128(const qn_cattend a, const uint64_t stamp) { flash<128>(a, stamp); }

@@ -22,7 +22,7 @@ static __device__ __forceinline__ float block_sum(float v)
 }
 
 /* A row of d values, a multiple of 4; y is f16. The row stays in registers between sum and product where it is short enough. */
-extern "C" __global__ void __launch_bounds__(256) qn_norm_half(const qn_cnorm a)
+extern "C" __global__ void __launch_bounds__(256) qn_norm_half(const qn_cnorm a, const uint64_t stamp)
 {
     enum { KEPT = 4 };
     const float4 *x = reinterpret_cast<const float4 *>(at<const float>(a.x) + (size_t)blockIdx.x * a.d);
@@ -33,6 +33,7 @@ extern "C" __global__ void __launch_bounds__(256) qn_norm_half(const qn_cnorm a)
     float ss = 0;
     let_next_start();
     wait_for_last();
+    step_begins(stamp);
 #pragma unroll
     for (int k = 0; k < KEPT; k++) {
         const int i = (int)threadIdx.x + 256 * k;
@@ -58,12 +59,13 @@ extern "C" __global__ void __launch_bounds__(256) qn_norm_half(const qn_cnorm a)
 }
 
 /* One row: q turned where it is; k turned, and v, into an f16 cache. */
-extern "C" __global__ void __launch_bounds__(256) qn_rotate(const qn_crotate a)
+extern "C" __global__ void __launch_bounds__(256) qn_rotate(const qn_crotate a, const uint64_t stamp)
 {
     const qn_crope &r = a.rope;
     const qn_cstore &c = a.store;
     let_next_start();
     wait_for_last();
+    step_begins(stamp);
     const int t = (int)blockIdx.x, half = r.d_rot / 2, pos = at<const int>(r.pos)[t], values = r.n_kv * r.d_head;
     const float2 *angle = at<const float2>(r.table) + (size_t)pos * half;
     const int page = at<const int>(c.at.pages)[at<const int>(c.at.first)[t] + pos / QN_CPAGE];
@@ -186,7 +188,7 @@ template <int D, typename READ> static __device__ __forceinline__ float3 join(in
     return make_float3(value, top, sum);
 }
 
-template <int D> static __device__ __forceinline__ void attend_rows(const qn_cattend &a)
+template <int D> static __device__ __forceinline__ void attend_rows(const qn_cattend &a, uint64_t stamp)
 {
     enum { LANES = D / 8, GROUPS = 128 / LANES, WIDE = D + 2 };
     __shared__ float parts[GROUPS][HEADS][WIDE], whole[HEADS][WIDE];
@@ -198,6 +200,7 @@ template <int D> static __device__ __forceinline__ void attend_rows(const qn_cat
     running r = {};
     let_next_start();
     wait_for_last();
+    step_begins(stamp);
 #pragma unroll
     for (int h = 0; h < HEADS; h++) {
         const float *from = at<const float>(a.q) + ((size_t)t * a.n_head + h0 + min(h, heads - 1)) * D + lane * 8;
@@ -230,6 +233,6 @@ template <int D> static __device__ __forceinline__ void attend_rows(const qn_cat
     if (split > 1) cluster_sync(); /* a block's shared memory stays until all have read it */
 }
 
-extern "C" __global__ void __launch_bounds__(128, 4) qn_attend_64(const qn_cattend a) { attend_rows<64>(a); }
-extern "C" __global__ void __launch_bounds__(128, 4) qn_attend_128(const qn_cattend a) { attend_rows<128>(a); }
-extern "C" __global__ void __launch_bounds__(128, 4) qn_attend_256(const qn_cattend a) { attend_rows<256>(a); }
+extern "C" __global__ void __launch_bounds__(128, 4) qn_attend_64(const qn_cattend a, const uint64_t stamp) { attend_rows<64>(a, stamp); }
+extern "C" __global__ void __launch_bounds__(128, 4) qn_attend_128(const qn_cattend a, const uint64_t stamp) { attend_rows<128>(a, stamp); }
+extern "C" __global__ void __launch_bounds__(128, 4) qn_attend_256(const qn_cattend a, const uint64_t stamp) { attend_rows<256>(a, stamp); }

@@ -2,6 +2,7 @@
  * tile on their way into shared memory, activations are rounded to f16 before (and held within its range), sums are floats. The
  * next tiles' bytes are on their way while one is multiplied. A sum's order does not depend on the tile, so a
  * row's result does not depend on its company. */
+#include "kernel/cuda/grid.cuh"
 #include "kernel/cuda/mma.cuh"
 #include "kernel/cuda/weights.cuh"
 
@@ -148,8 +149,9 @@ template <int KIND, int MT, int NT> static __device__ __forceinline__ void gemm(
 }
 
 /* Activations as f16, held within its range: once for all matrices that read them. n is a multiple of 4. */
-extern "C" __global__ void qn_narrow(const qn_cadd a)
+extern "C" __global__ void qn_narrow(const qn_cadd a, const uint64_t stamp)
 {
+    step_begins(stamp);
     const uint32_t i = 4 * (blockIdx.x * blockDim.x + threadIdx.x);
     if (i >= a.n) return;
     const float4 v = *reinterpret_cast<const float4 *>(at<const float>(a.y) + i);
@@ -157,10 +159,13 @@ extern "C" __global__ void qn_narrow(const qn_cadd a)
 }
 
 /* Tiles of 128 x 128 where there are enough of them for every multiprocessor, else smaller ones. */
-#define GEMM(kind)                                                                                                       \
-    extern "C" __global__ void __launch_bounds__(256) qn_gemm_##kind##_4_4(const qn_clinear a) { gemm<QN_W_##kind, 4, 4>(a); } \
-    extern "C" __global__ void __launch_bounds__(256) qn_gemm_##kind##_4_2(const qn_clinear a) { gemm<QN_W_##kind, 4, 2>(a); } \
-    extern "C" __global__ void __launch_bounds__(256) qn_gemm_##kind##_2_2(const qn_clinear a) { gemm<QN_W_##kind, 2, 2>(a); }
+#define ONE(kind, mt, nt)                                                                                                \
+    extern "C" __global__ void __launch_bounds__(256) qn_gemm_##kind##_##mt##_##nt(const qn_clinear a, const uint64_t stamp) \
+    {                                                                                                                    \
+        step_begins(stamp);                                                                                              \
+        gemm<QN_W_##kind, mt, nt>(a);                                                                                    \
+    }
+#define GEMM(kind) ONE(kind, 4, 4) ONE(kind, 4, 2) ONE(kind, 2, 2)
 GEMM(f16)
 GEMM(bf16)
 GEMM(q8)

@@ -119,10 +119,18 @@ bool qn_gpu_take(qn_gpu *g, const char *what, u64 bytes, u64 *address, qn_err *e
                    (unsigned long long)bytes, (unsigned long long)have);
 }
 
+static u64 take_stamp(qn_gpu *g)
+{
+    const u64 stamp = g->stamp;
+    g->stamp = 0;
+    return stamp;
+}
+
 bool qn_gpu_launch(qn_gpu *g, int fn, qn_grid grid, const void *args, qn_err *e)
 {
-    /* the driver copies the arguments; its interface only forgot the const */
-    void *params[] = { (void *)(uintptr_t)args };
+    const u64 stamp = take_stamp(g);
+    /* the driver copies as many arguments as the kernel has; its interface only forgot the const */
+    void *params[] = { (void *)(uintptr_t)args, (void *)(uintptr_t)&stamp };
     return ok(g, g->d.launch(g->fn[fn], grid.x, grid.y, 1, grid.threads, 1, 1, grid.smem, g->stream, params, NULL),
               "starting a kernel", e);
 }
@@ -138,10 +146,11 @@ bool qn_gpu_launch_together(qn_gpu *g, int fn, qn_grid grid, const void *args, q
 
 bool qn_gpu_launch_early(qn_gpu *g, int fn, qn_grid grid, int cluster, const void *args, qn_err *e)
 {
-    void *params[] = { (void *)(uintptr_t)args };
     qn_launch_attr attrs[2] = { 0 };
     qn_launch how = { grid.x, grid.y, 1, grid.threads, 1, 1, grid.smem, g->stream, attrs, 0 };
     if (g->major < 9) return qn_gpu_launch(g, fn, grid, args, e);
+    const u64 stamp = take_stamp(g);
+    void *params[] = { (void *)(uintptr_t)args, (void *)(uintptr_t)&stamp };
     if (cluster > 1)
         attrs[how.n_attrs++] = (qn_launch_attr){ .id = CU_LAUNCH_CLUSTER, .value.cluster = { (unsigned)cluster, 1, 1 } };
     if (g->version >= EARLY_SINCE) attrs[how.n_attrs++] = (qn_launch_attr){ .id = CU_LAUNCH_EARLY, .value.flag = 1 };

@@ -26,6 +26,7 @@ typedef struct qn_gpu {
     u64 blocks[QN_GPU_BLOCKS];
     int n_blocks, n_modules;
     u64 taken;              /* bytes of all blocks */
+    u64 stamp;              /* where the next kernel writes the time at which it begins, and no other behind it; 0: nowhere */
 } qn_gpu;
 
 /* Opens device `ordinal` of the driver in g->d, which the caller has filled; on failure g can be closed. `kernels` false: looks

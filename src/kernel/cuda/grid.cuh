@@ -19,6 +19,16 @@ static __device__ __forceinline__ void wait_for_last()
 #endif
 }
 
+/* When the step began whose first kernel this is: what is in front of it has ended. One word by one thread, in every pass; who
+ * profiles only reads them. stamp 0: this is not a step's first kernel. */
+static __device__ __forceinline__ void step_begins(uint64_t stamp, unsigned thread = 0)
+{
+    uint64_t now;
+    if (stamp == 0 || threadIdx.x != thread || (blockIdx.x | blockIdx.y) != 0) return;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+    *reinterpret_cast<uint64_t *>(stamp) = now;
+}
+
 static __device__ __forceinline__ int cluster_size()
 {
 #if __CUDA_ARCH__ >= 900

@@ -1,6 +1,7 @@
 /* ops.cu - every op of a plan as an ordinary kernel: activations and sums in float, one launch a step. The reference on the
  * device, and what runs where the persistent kernel does not. No result depends on how many rows came along.
  * Built by nvcc alone; the host finds these by name (program.c). */
+#include "kernel/cuda/grid.cuh"
 #include "kernel/cuda/weights.cuh"
 
 static __device__ __forceinline__ float warp_sum(float v)
@@ -23,8 +24,9 @@ static __device__ float block_sum(float v)
     return s;
 }
 
-extern "C" __global__ void qn_embed(const qn_cembed a)
+extern "C" __global__ void qn_embed(const qn_cembed a, const uint64_t stamp)
 {
+    step_begins(stamp);
     const int t = (int)blockIdx.x, d = (int)a.table.cols;
     const uint8_t *row = at<const uint8_t>(a.table.at) + (size_t)at<const int>(a.tokens)[t] * a.table.row_bytes;
     float *y = at<float>(a.y) + (size_t)t * d;
@@ -35,8 +37,9 @@ extern "C" __global__ void qn_embed(const qn_cembed a)
     }
 }
 
-extern "C" __global__ void qn_rmsnorm(const qn_cnorm a)
+extern "C" __global__ void qn_rmsnorm(const qn_cnorm a, const uint64_t stamp)
 {
+    step_begins(stamp);
     const float *x = at<const float>(a.x) + (size_t)blockIdx.x * a.d, *w = at<const float>(a.w);
     float *y = at<float>(a.y) + (size_t)blockIdx.x * a.d, ss = 0;
     for (int i = (int)threadIdx.x; i < a.d; i += (int)blockDim.x) ss += x[i] * x[i];
@@ -84,8 +87,18 @@ template <int N> static __device__ __forceinline__ void gemv_any(const qn_clinea
     }
 }
 
-extern "C" __global__ void qn_linear_r1(const qn_clinear a) { gemv_any<1>(a); }
-extern "C" __global__ void qn_linear_r8(const qn_clinear a) { gemv_any<8>(a); }
+extern "C" __global__ void qn_linear_r1(const qn_clinear a, const uint64_t stamp)
+{
+    step_begins(stamp);
+    gemv_any<1>(a);
+}
+
+extern "C" __global__ void qn_linear_r8(const qn_clinear a, const uint64_t stamp)
+{
+    step_begins(stamp);
+    gemv_any<8>(a);
+}
+
 
 /* cos and sin of every position and pair, in double: a float angle is off by 0.004 at position 100,000. */
 extern "C" __global__ void qn_angles(const qn_cangles a)
@@ -98,8 +111,9 @@ extern "C" __global__ void qn_angles(const qn_cangles a)
     at<float2>(a.table)[i] = make_float2((float)(c * (double)a.mscale), (float)(s * (double)a.mscale));
 }
 
-extern "C" __global__ void qn_rope(const qn_crope a)
+extern "C" __global__ void qn_rope(const qn_crope a, const uint64_t stamp)
 {
+    step_begins(stamp);
     const int t = (int)blockIdx.x, heads = a.n_head + a.n_kv, half = a.d_rot / 2, pos = at<const int>(a.pos)[t];
     const float2 *angle = at<const float2>(a.table) + (size_t)pos * half;
     for (int j = (int)threadIdx.x; j < heads * half; j += (int)blockDim.x) {
@@ -147,8 +161,9 @@ static __device__ __forceinline__ void put_q8(float v, uint8_t *block)
     reinterpret_cast<int8_t *>(block)[2 + lane] = (int8_t)roundf(d > 0 ? v / d : 0.f);
 }
 
-extern "C" __global__ void qn_store(const qn_cstore a)
+extern "C" __global__ void qn_store(const qn_cstore a, const uint64_t stamp)
 {
+    step_begins(stamp);
     const int t = (int)blockIdx.x, values = a.n_kv * a.d_head, pos = at<const int>(a.at.pos)[t];
     const size_t bytes = kv_bytes(a.type, values);
     for (int part = 0; part < 2; part++) {
@@ -167,8 +182,9 @@ extern "C" __global__ void qn_store(const qn_cstore a)
 #define ATTEND_WARPS 8
 #define ATTEND_SLOTS 16 /* 32 * 16 = 512: the model refuses larger heads */
 
-extern "C" __global__ void qn_attend(const qn_cattend a)
+extern "C" __global__ void qn_attend(const qn_cattend a, const uint64_t stamp)
 {
+    step_begins(stamp);
     extern __shared__ float joined[]; /* [ATTEND_WARPS, d_head + 2] */
     const int t = (int)blockIdx.x, h = (int)blockIdx.y, warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
     const int d = a.d_head, slots = (d + 31) / 32, kv = h / (a.n_head / a.n_kv), last = at<const int>(a.at.pos)[t];
@@ -214,14 +230,16 @@ extern "C" __global__ void qn_attend(const qn_cattend a)
 
 /* ---- small ones */
 
-extern "C" __global__ void qn_add(const qn_cadd a)
+extern "C" __global__ void qn_add(const qn_cadd a, const uint64_t stamp)
 {
+    step_begins(stamp);
     const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < a.n) at<float>(a.x)[i] += at<const float>(a.y)[i];
 }
 
-extern "C" __global__ void qn_glu(const qn_cglu a)
+extern "C" __global__ void qn_glu(const qn_cglu a, const uint64_t stamp)
 {
+    step_begins(stamp);
     const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= a.n) return;
     const float x = at<float>(a.gate)[i];
@@ -229,9 +247,13 @@ extern "C" __global__ void qn_glu(const qn_cglu a)
     at<float>(a.gate)[i] = g * at<const float>(a.up)[i];
 }
 
-extern "C" __global__ void qn_pick(const qn_cpick a)
+extern "C" __global__ void qn_pick(const qn_cpick a, const uint64_t stamp)
 {
+    step_begins(stamp);
     const float *x = at<const float>(a.x) + (size_t)at<const int>(a.rows)[blockIdx.x] * a.d;
     float *y = at<float>(a.y) + (size_t)blockIdx.x * a.d;
     for (int i = (int)threadIdx.x; i < a.d; i += (int)blockDim.x) y[i] = x[i];
 }
+
+/* The end of a pass: a stamp and nothing else. */
+extern "C" __global__ void qn_end(const uint64_t stamp) { step_begins(stamp); }

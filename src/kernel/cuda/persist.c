@@ -8,7 +8,7 @@ typedef struct qn_persist {
     qn_lists l;
     qn_crun run;            /* what every launch has in common */
     i32 *chosen;            /* [QN_CUDA_DECODE_MOST] pinned; the device writes it */
-    u64 *stamps;            /* [QN_CUDA_DECODE_MOST, n_phases] of the newest timed tokens; NULL until then */
+    u64 *stamps;            /* [1 + QN_CUDA_DECODE_MOST * n_phases] pinned: of the newest timed tokens; NULL until then */
     u64 stamps_at;
     u32 epoch;
 } qn_persist;
@@ -99,7 +99,7 @@ void qn_persist_close(qn_cuda *c)
     qn_persist *p = c->persist;
     if (!p) return;
     if (p->chosen) c->gpu.d.host_free(p->chosen);
-    qn_free(p->stamps);
+    if (p->stamps) c->gpu.d.host_free(p->stamps);
     qn_lists_close(&p->l);
     qn_free(p);
     c->persist = NULL;
@@ -116,20 +116,21 @@ static bool make_stamps(qn_cuda *c, qn_persist *p, qn_err *e)
     const u64 bytes = (n + 1) * sizeof *p->stamps;
     if (p->stamps) return true;
     if (!qn_gpu_take(&c->gpu, "stamps", bytes, &p->stamps_at, e)) return false;
-    p->stamps = qn_new_array(n + 1, sizeof *p->stamps, e);
-    return p->stamps &&
-           qn_driver_ok(&c->gpu.d, c->gpu.d.fill(p->stamps_at, 0, bytes, c->gpu.stream), "clearing memory", e);
+    void *pinned = NULL;
+    if (!qn_driver_ok(&c->gpu.d, c->gpu.d.host_alloc(&pinned, bytes, 0), "taking pinned memory", e)) return false;
+    p->stamps = pinned;
+    return qn_driver_ok(&c->gpu.d, c->gpu.d.fill(p->stamps_at, 0, bytes, c->gpu.stream), "clearing memory", e);
 }
 
-static void read_stamps(qn_cuda *c, const qn_persist *p, int n)
+void qn_persist_times(const qn_cuda *c, int n, u64 *ns)
 {
+    const qn_persist *p = c->persist;
     u64 before = p->stamps[0];
-    for (int t = 0; t < n; t++)
+    memset(ns, 0, (size_t)n * (size_t)c->plan->n * sizeof *ns);
+    for (int t = 0; t < n; t++, ns += c->plan->n)
         for (int k = 0; k < p->l.n_phases; k++) {
             const u64 end = p->stamps[1 + (size_t)t * (size_t)p->l.n_phases + (size_t)k];
-            qn_step *s = &c->plan->steps[p->l.phases[k].step];
-            s->ns += end > before ? end - before : 0;
-            s->calls++;
+            ns[p->l.phases[k].step] += end > before ? end - before : 0;
             before = end > before ? end : before;
         }
 }
@@ -151,8 +152,5 @@ bool qn_persist_run(qn_cuda *c, int n, bool timed, qn_err *e)
     if (!qn_gpu_launch_together(&c->gpu, kernel_of(&p->l), g, &r, e)) return false;
     if (!timed) return true;
     const size_t bytes = (1 + (size_t)n * (size_t)p->l.n_phases) * sizeof *p->stamps;
-    if (!qn_driver_ok(d, d->copy_down(p->stamps, p->stamps_at, bytes, c->gpu.stream), "fetching stamps", e) ||
-        !qn_gpu_wait(&c->gpu, e)) return false;
-    read_stamps(c, p, n);
-    return true;
+    return qn_driver_ok(d, d->copy_down(p->stamps, p->stamps_at, bytes, c->gpu.stream), "fetching stamps", e);
 }

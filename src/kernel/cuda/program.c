@@ -117,6 +117,16 @@ static const char *reason_of(qn_cuda *c, const qn_step *s, qn_err *e)
     return qn_arena_strndup(&c->arena, text, strlen(text), e);
 }
 
+static bool make_stamps(qn_cuda *c, qn_err *e)
+{
+    const size_t bytes = 8 * ((size_t)c->plan->n + 1);
+    void *pinned = NULL;
+    if (!qn_gpu_take(&c->gpu, "stamps", bytes, &c->stamps_at, e) ||
+        !qn_driver_ok(&c->gpu.d, c->gpu.d.host_alloc(&pinned, bytes, 0), "taking pinned memory", e)) return false;
+    c->stamps = pinned;
+    return true;
+}
+
 bool qn_program_make(qn_cuda *c, qn_err *e)
 {
     c->steps = qn_new_array((size_t)c->plan->n, sizeof *c->steps, e);
@@ -128,7 +138,8 @@ bool qn_program_make(qn_cuda *c, qn_err *e)
         for (int b = 0; b < N_BUCKETS; b++)
             if (!(t->kernel[b] = name_of(c, s, t, b, e))) return false;
     }
-    return qn_tiles_make(&c->gpu, e) && qn_attention_make(c, e) && qn_wide_make(c, e) && qn_gpu_wait(&c->gpu, e);
+    return make_stamps(c, e) && qn_tiles_make(&c->gpu, e) && qn_attention_make(c, e) && qn_wide_make(c, e) &&
+           qn_gpu_wait(&c->gpu, e);
 }
 
 /* ---- launching */
@@ -176,48 +187,21 @@ static bool launch(qn_cuda *c, int i, int n, qn_err *e)
     }
 }
 
+/* The step's own number of rows; 0: nothing of its own is launched. */
+static int own_rows(const qn_cuda *c, int i, int n, int n_logits)
+{
+    const int rows = c->plan->steps[i].logits ? n_logits : n;
+    return rows > 1 && qn_wide_merged(c, i) ? 0 : rows;
+}
+
 static bool launch_all(qn_cuda *c, int n, int n_logits, qn_err *e)
 {
     for (int i = 0; i < c->plan->n; i++) {
-        const int rows = c->plan->steps[i].logits ? n_logits : n;
+        const int rows = own_rows(c, i, n, n_logits);
+        c->gpu.stamp = c->stamps_at + 8 * (u64)i;
         if (rows && !launch(c, i, rows, e)) return false;
     }
-    return true;
-}
-
-/* ---- timed: an event behind every step; what a step took is what lies between two */
-
-static bool make_events(qn_cuda *c, qn_err *e)
-{
-    const qn_driver *d = &c->gpu.d;
-    if (c->events) return true;
-    c->events = qn_new_array((size_t)c->plan->n + 1, sizeof *c->events, e);
-    for (int i = 0; c->events && i <= c->plan->n; i++)
-        if (!qn_driver_ok(d, d->event_create(&c->events[i], 0), "making an event", e)) return false;
-    return c->events != NULL;
-}
-
-static bool run_timed(qn_cuda *c, int n, int n_logits, qn_err *e)
-{
-    const qn_driver *d = &c->gpu.d;
-    if (!make_events(c, e)) return false;
-    if (!qn_driver_ok(d, d->event_record(c->events[0], c->gpu.stream), "recording an event", e)) return false;
-    for (int i = 0; i < c->plan->n; i++) {
-        const qn_step *s = &c->plan->steps[i];
-        const int rows = s->logits ? n_logits : n;
-        if (rows && !launch(c, i, rows, e)) return false;
-        if (!qn_driver_ok(d, d->event_record(c->events[i + 1], c->gpu.stream), "recording an event", e)) return false;
-    }
-    if (!qn_gpu_wait(&c->gpu, e)) return false;
-    for (int i = 0; i < c->plan->n; i++) {
-        float ms = 0;
-        qn_step *s = &c->plan->steps[i];
-        const int rows = s->logits ? n_logits : n;
-        if (rows == 0 || (rows > 1 && qn_wide_merged(c, i))) continue; /* nothing of its own was launched */
-        if (!qn_driver_ok(d, d->event_ms(&ms, c->events[i], c->events[i + 1]), "reading an event", e)) return false;
-        s->ns += (u64)((double)ms * 1e6);
-        s->calls++;
-    }
+    c->gpu.stamp = 0;
     return true;
 }
 
@@ -236,16 +220,40 @@ static bool capture(qn_cuda *c, int n, int n_logits, void **out, qn_err *e)
     return good;
 }
 
-bool qn_program_run(qn_cuda *c, int n, int n_logits, bool timed, qn_err *e)
+static bool launch_pass(qn_cuda *c, int n, int n_logits, qn_err *e)
 {
     const qn_driver *d = &c->gpu.d;
-    const bool graph = !timed && n <= QN_GRAPHS && n_logits == n; /* it comes again with other rows */
+    const bool graph = n <= QN_GRAPHS && n_logits == n; /* it comes again with other rows */
     c->n_single = graph ? n : qn_attention_singles(c, n);
     c->narrowed = 0;
-    if (timed) return run_timed(c, n, n_logits, e);
     if (!graph) return launch_all(c, n, n_logits, e);
     if (!c->graphs[n] && !capture(c, n, n_logits, &c->graphs[n], e)) return false;
     return qn_driver_ok(d, d->graph_launch(c->graphs[n], c->gpu.stream), "starting a graph", e);
+}
+
+/* ---- times: the first kernel of a step stamps when it begins, in every pass, so that a timed one is the same pass with one
+ * small kernel behind it. What a step took lies between its stamp and that of the next. */
+
+bool qn_program_run(qn_cuda *c, int n, int n_logits, bool timed, qn_err *e)
+{
+    const qn_driver *d = &c->gpu.d;
+    const u64 end = c->stamps_at + 8 * (u64)c->plan->n;
+    if (!launch_pass(c, n, n_logits, e)) return false;
+    return !timed || (qn_gpu_launch(&c->gpu, FN_end, (qn_grid){ 1, 1, 1, 0 }, &end, e) &&
+                      qn_driver_ok(d, d->copy_down(c->stamps, c->stamps_at, 8 * ((size_t)c->plan->n + 1), c->gpu.stream),
+                                   "fetching stamps", e));
+}
+
+void qn_program_times(const qn_cuda *c, int n, int n_logits, u64 *ns)
+{
+    u64 end = c->stamps[c->plan->n];
+    for (int i = c->plan->n - 1; i >= 0; i--) {
+        const u64 begin = c->stamps[i];
+        ns[i] = 0;
+        if (!own_rows(c, i, n, n_logits)) continue; /* its stamp is an old one */
+        ns[i] = end > begin ? end - begin : 0;
+        end = begin;
+    }
 }
 
 void qn_program_close(qn_cuda *c)
@@ -253,10 +261,8 @@ void qn_program_close(qn_cuda *c)
     const qn_driver *d = &c->gpu.d;
     for (int i = 0; i <= QN_GRAPHS; i++)
         if (c->graphs[i]) d->exec_destroy(c->graphs[i]);
-    for (int i = 0; c->events && i <= c->plan->n; i++)
-        if (c->events[i]) d->event_destroy(c->events[i]);
+    if (c->stamps) d->host_free(c->stamps);
     qn_wide_close(c);
-    qn_free(c->events);
     qn_free(c->steps);
     qn_free(c->placed);
     qn_arena_close(&c->arena);

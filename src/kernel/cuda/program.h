@@ -37,12 +37,13 @@ struct qn_cuda {
     u64 angle_at[4];
     int n_angles;
     void *graphs[QN_GRAPHS + 1]; /* by rows */
-    void **events;          /* [plan->n + 1] for timed passes; NULL until the first */
+    u64 stamps_at, *stamps; /* [plan->n + 1] on the device; pinned: when each step of the newest pass began, and when all ended */
     qn_arena arena;         /* names */
     u64 narrowed;           /* the buffer whose f16 twin is up to date in this pass; 0: none */
     int n_single;           /* this pass: so many rows are tokens of their own, those behind them runs of a sequence */
     struct qn_wide *wide;   /* how passes of several rows run on Hopper; NULL: not there */
     int n_fresh;            /* rows of logits that are on the device only */
+    struct qn_shortlist *shortlist;
     struct qn_persist *persist; /* NULL: it cannot run here; why_not says why */
     const char *why_not;
 };
@@ -51,8 +52,14 @@ struct qn_cuda {
  * for it. */
 bool qn_persist_make(qn_cuda *c, qn_err *e);
 bool qn_persist_run(qn_cuda *c, int n, bool timed, qn_err *e);
+void qn_persist_times(const qn_cuda *c, int n, u64 *ns); /* of a timed run that has ended */
 const i32 *qn_persist_chosen(const qn_cuda *c);
 void qn_persist_close(qn_cuda *c);
+
+/* shortlist.c: the best logits of each row of a pass, enqueued behind it where somebody wants them. */
+bool qn_shortlist_make(qn_cuda *c, qn_err *e);
+bool qn_shortlist_launch(qn_cuda *c, int rows, qn_err *e);
+void qn_shortlist_close(qn_cuda *c);
 
 /* upload.c: places everything the plan's steps point to. find: where a host pointer's twin is; NULL: nowhere. */
 bool qn_upload(qn_cuda *c, const qn_cuda_load *l, qn_err *e);
@@ -77,6 +84,7 @@ int qn_attention_singles(const qn_cuda *c, int n); /* how many rows of this pass
 u64 qn_program_buffer(const qn_cuda *c, const void *host); /* a buffer's twin */
 bool qn_program_make(qn_cuda *c, qn_err *e);
 bool qn_program_run(qn_cuda *c, int n, int n_logits, bool timed, qn_err *e);
+void qn_program_times(const qn_cuda *c, int n, int n_logits, u64 *ns); /* [plan->n], of a timed pass that has ended */
 void qn_program_close(qn_cuda *c);
 
 #endif

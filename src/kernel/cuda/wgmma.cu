@@ -323,7 +323,7 @@ template <int BN> static __device__ __forceinline__ void finish(const qn_cgemm &
     }
 }
 
-template <int KIND, int BN> static __device__ __forceinline__ void gemm(const qn_cgemm &a)
+template <int KIND, int BN> static __device__ __forceinline__ void gemm(const qn_cgemm &a, uint64_t stamp)
 {
     typedef shape<KIND, BN> S;
     extern __shared__ uint8_t dynamic[];
@@ -349,6 +349,7 @@ template <int KIND, int BN> static __device__ __forceinline__ void gemm(const qn
     if (group > 0) {
         float acc[BN / 2] = {};
         wait_for_last();
+        step_begins(stamp, 128);
         multiply<KIND, BN>(acc, k, group - 1);
         __syncthreads(); /* nobody reads the stages any more */
         stage_sums<BN>(acc, reinterpret_cast<float *>(ring), group - 1);
@@ -362,13 +363,14 @@ template <int KIND, int BN> static __device__ __forceinline__ void gemm(const qn
     finish<BN>(a, k, reinterpret_cast<const float *>(ring));
     if (a.split > 1) cluster_sync(); /* a block's shared memory stays until all have read it */
 }
-#define BODY(kind, bn) gemm<QN_W_##kind, bn>(a);
+#define BODY(kind, bn) gemm<QN_W_##kind, bn>(a, stamp);
 #else
 #define BODY(kind, bn)
 #endif
 
 #define ONE(kind, bn, blocks)                                                                              \
-    extern "C" __global__ void __launch_bounds__(384, blocks) qn_wg_##kind##_##bn(const __grid_constant__ qn_cgemm a) \
+    extern "C" __global__ void __launch_bounds__(384, blocks)                                              \
+    qn_wg_##kind##_##bn(const __grid_constant__ qn_cgemm a, const uint64_t stamp)                          \
     { BODY(kind, bn) }
 #define ALL(kind) ONE(kind, 16, 2) ONE(kind, 32, 2) ONE(kind, 64, 2) ONE(kind, 128, 1) ONE(kind, 256, 1)
 ALL(f16)
