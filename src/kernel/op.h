@@ -24,6 +24,7 @@ typedef struct qn_embed {
     const void *table;      /* [n_vocab, d] of type */
     const i32 *tokens;      /* [n] */
     qn_dtype type;
+    bool packed;            /* the table is in panels (panel.h): the output's matrix, which the model has but once */
     float scale;            /* 1 for most, sqrt(d_model) for gemma */
 } qn_embed;
 

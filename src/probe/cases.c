@@ -170,12 +170,26 @@ static void fill_cache(qn_case *c, const qn_attend *a, u8 *cache, const i32 *las
     }
 }
 
+/* A packed matrix of random blocks. */
+static u8 *panels(qn_case *c, qn_dtype type, int rows, int cols)
+{
+    const qn_dtype_info *t = &qn_dtypes[type];
+    const size_t n = (size_t)rows * (size_t)(cols / t->block), bytes = qn_panel_bytes(type, rows, cols);
+    u8 *w = qn_alloc(n * t->block_bytes, NULL), *out = qn_case_operand(c, "panels", bytes / 32, 32, USE_in);
+    if (w) make_blocks(c, t, w, n);
+    if (w && out) qn_panel_pack(type, w, rows, cols, 0, (rows + QN_PANEL - 1) / QN_PANEL, out);
+    c->failed = c->failed || !w;
+    qn_free(w);
+    return out;
+}
+
 /* ---- one function per op: operands in the order of its struct */
 
 static void fill_embed(qn_case *c, qn_embed *a)
 {
     a->y = floats(c, "y", (size_t)a->n * (size_t)a->d, USE_out);
-    a->table = blocks(c, "table", a->type, 11, a->d, USE_in);
+    a->packed = a->packed && qn_panel_bytes(a->type, 11, a->d) > 0;
+    a->table = a->packed ? panels(c, a->type, 11, a->d) : blocks(c, "table", a->type, 11, a->d, USE_in);
     a->tokens = ints(c, "tokens", a->n, 11);
     a->scale = c->mood == MOOD_plain ? 1 : 13.25f;
 }
@@ -223,19 +237,6 @@ static void fill_quant(qn_case *c, qn_quant *a)
     spoil(c, x, a->d);
     a->x = x;
     a->y = byte_operands(c, values, USE_out);
-}
-
-/* A packed matrix of random blocks. */
-static u8 *panels(qn_case *c, qn_dtype type, int rows, int cols)
-{
-    const qn_dtype_info *t = &qn_dtypes[type];
-    const size_t n = (size_t)rows * (size_t)(cols / t->block), bytes = qn_panel_bytes(type, rows, cols);
-    u8 *w = qn_alloc(n * t->block_bytes, NULL), *out = qn_case_operand(c, "panels", bytes / 32, 32, USE_in);
-    if (w) make_blocks(c, t, w, n);
-    if (w && out) qn_panel_pack(type, w, rows, cols, 0, (rows + QN_PANEL - 1) / QN_PANEL, out);
-    c->failed = c->failed || !w;
-    qn_free(w);
-    return out;
 }
 
 static void fill_qlinear(qn_case *c, qn_qlinear *a)

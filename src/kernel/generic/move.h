@@ -5,13 +5,15 @@
 #include "format/f16.h"
 #include "kernel/generic/vec.h"
 #include "kernel/kvpage.h"
+#include "kernel/panel.h"
 
 static void embed(const qn_embed *a, qn_lane lane, void (*decode)(const void *blocks, float *y, size_t n))
 {
     const size_t row_bytes = qn_dtype_bytes(a->type, (size_t)a->d);
     for (int t = lane_begin(a->n, lane), end = lane_end(a->n, lane); t < end; t++) {
         float *y = a->y + (size_t)t * (size_t)a->d;
-        decode((const u8 *)a->table + (size_t)a->tokens[t] * row_bytes, y, (size_t)a->d);
+        if (a->packed) qn_panel_part(a->type, a->table, a->d, a->tokens[t], 0, a->d, y);
+        else decode((const u8 *)a->table + (size_t)a->tokens[t] * row_bytes, y, (size_t)a->d);
         for (int i = 0; i < a->d; i++) y[i] *= a->scale;
     }
 }
