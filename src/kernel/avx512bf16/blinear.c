@@ -2,8 +2,8 @@
  * activations broadcast from memory. An output is one chain of dot products over the columns from
  * first to last, for every number of rows: the law of rows.
  * Up to 8 rows of x open the 12-bit codes on their way from memory, four or two panels side by side to hide the
- * latency of the chain: 19 instructions for four vectors, in the shade of their loads. For more rows a chunk of four panels is
- * opened once, into L1 or L2, and results wait in y from chunk to chunk. Variants, the same bits from each: `r12` has tiles of
+ * latency of the chain: 19 instructions for four vectors, in the shade of their loads. Of more rows the first open a chunk of four
+ * panels for the others, into L1 or L2, and results wait in y from chunk to chunk. Variants, the same bits from each: `r12` has tiles of
  * 4 rows by 4 panels (8 by 2 or 1 where panels run out), `r6` of 6 by 4; `far` asks for weights ahead of time. */
 #include <immintrin.h>
 
@@ -132,11 +132,10 @@ INLINE void tile(const task *t, const int R, const int P)
     for (int i = 0; i < R * P; i++) put(t, i / P, i % P, acc[i]);
 }
 
-/* n rows by P panels over a chunk, in tiles of the sizes that exist. */
-INLINE void tiles(task t, const variant v, int n, const int P)
+/* Rows r .. n-1 by P panels over a chunk, in tiles of the sizes that exist. */
+INLINE void tiles(task t, const variant v, int r, int n, const int P)
 {
     const int row = t.row;
-    int r = 0;
     for (; P == 4 && v.rows == 6 && r + 6 <= n; r += 6) t.row = row + r, tile(&t, 6, P);
     for (; P < 4 && r + 8 <= n; r += 8) t.row = row + r, tile(&t, 8, P);
     for (; r + 4 <= n; r += 4) t.row = row + r, tile(&t, 4, P);
@@ -144,44 +143,30 @@ INLINE void tiles(task t, const variant v, int n, const int P)
     for (; r < n; r++) t.row = row + r, tile(&t, 1, P);
 }
 
-/* Opens a chunk of P panels and gives it to n rows. */
-INLINE void chunks(task t, const variant v, int n, const int P)
+/* R rows by P panels over a chunk's columns, opened on the way and, if more rows want them, kept. */
+INLINE void stream(const task *t, const variant v, const int R, const int P, __m512bh *keep)
 {
-    __m512bh open[4 * CHUNK];
-    const int pairs = t.a->cols / 2;
-    t.w = open;
-    for (t.begin = 0; t.begin < pairs; t.begin += CHUNK) {
-        t.pairs = qn_mini(CHUNK, pairs - t.begin);
-        for (int p = 0; p < P; p++) {
-            const qn_bpanel *panel = panel_of(t.a, t.panel + p);
-            const key k = key_of(panel);
-            for (int i = 0; i < t.pairs; i += 4) {
-                const qn_quad *q = &panel->quad[(t.begin + i) / 4];
-                fetch(q + CHUNK / 4, 2); /* the next chunk, to be there when the tiles of this one are done */
-                open_quad(&k, q, &open[p * CHUNK + i]);
-            }
-        }
-        tiles(t, v, n, P);
-    }
-}
-
-/* R rows by P panels over all columns, opened on the way: for rows so few that a chunk would not be used again. */
-INLINE void stream(task t, const variant v, const int R, const int P)
-{
-    const qn_blinear *a = t.a;
-    const u16 *x = a->x + (size_t)t.row * (size_t)a->cols;
+    const qn_blinear *a = t->a;
+    const u16 *x = a->x + (size_t)t->row * (size_t)a->cols + 2 * (size_t)t->begin;
     const qn_quad *w[4];
     key k[4];
     __m512 acc[16];
     UNROLL
-    for (int p = 0; p < P; p++) w[p] = panel_of(a, t.panel + p)->quad, k[p] = key_of(panel_of(a, t.panel + p));
+    for (int p = 0; p < P; p++) {
+        const qn_bpanel *panel = panel_of(a, t->panel + p);
+        w[p] = panel->quad + t->begin / 4;
+        k[p] = key_of(panel);
+    }
     UNROLL
-    for (int i = 0; i < R * P; i++) acc[i] = _mm512_setzero_ps();
-    for (int q = 0; q < a->cols / QN_QUAD; q++) UNROLL
+    for (int i = 0; i < R * P; i++) acc[i] = start(t, i / P, i % P);
+    for (int q = 0; q < t->pairs / 4; q++) UNROLL
     for (int p = 0; p < P; p++) {
         __m512bh four[4];
-        if (v.fetch) fetch(&w[p][q] + AHEAD, 0);
+        if (keep) fetch(&w[p][q] + CHUNK / 4, 2); /* the next chunk, to be there when the tiles of this one are done */
+        else if (v.fetch) fetch(&w[p][q] + AHEAD, 0);
         open_quad(&k[p], &w[p][q], four);
+        UNROLL
+        for (int i = 0; keep && i < 4; i++) keep[p * CHUNK + 4 * q + i] = four[i];
         UNROLL
         for (int r = 0; r < R; r++) UNROLL
         for (int i = 0; i < 4; i++) {
@@ -189,25 +174,37 @@ INLINE void stream(task t, const variant v, const int R, const int P)
             acc[r * P + p] = _mm512_dpbf16_ps(acc[r * P + p], four[i], pair);
         }
     }
-    t.pairs = a->cols / 2;
     UNROLL
-    for (int i = 0; i < R * P; i++) put(&t, i / P, i % P, acc[i]);
+    for (int i = 0; i < R * P; i++) put(t, i / P, i % P, acc[i]);
+}
+
+/* n rows, at least 8, by P panels, chunk by chunk: the first rows open it for the others. */
+INLINE void chunks(task t, const variant v, int n, const int P)
+{
+    __m512bh open[4 * CHUNK];
+    const int pairs = t.a->cols / 2, first = P == 4 ? 4 : 8;
+    t.w = open;
+    for (t.begin = 0; t.begin < pairs; t.begin += CHUNK) {
+        t.pairs = qn_mini(CHUNK, pairs - t.begin);
+        stream(&t, v, first, P, open);
+        tiles(t, v, first, n, P);
+    }
 }
 
 /* All R rows of x times panels t.panel .. end-1. Sums of 16 registers at most: what opens a quad takes the others. */
 INLINE void few(task t, const variant v, const int R, int end)
 {
     const int P = R <= 4 ? 4 : 2;
-    for (; t.panel + P <= end; t.panel += P) stream(t, v, R, P);
-    for (; t.panel < end; t.panel++) stream(t, v, R, 1);
+    for (; t.panel + P <= end; t.panel += P) stream(&t, v, R, P, NULL);
+    for (; t.panel < end; t.panel++) stream(&t, v, R, 1, NULL);
 }
 
 INLINE void many(task t, const variant v, int end)
 {
-    const qn_blinear *a = t.a;
-    const int begin = t.panel;
-    for (; t.row < a->n; t.row += ROWS) {
-        const int n = qn_mini(ROWS, a->n - t.row);
+    const int begin = t.panel, parts = (t.a->n + ROWS - 1) / ROWS;
+    for (int i = 0; i < parts; i++) {
+        t.row = t.a->n * i / parts;
+        const int n = t.a->n * (i + 1) / parts - t.row;
         for (t.panel = begin; t.panel + 4 <= end; t.panel += 4) chunks(t, v, n, 4);
         if (t.panel + 2 <= end) chunks(t, v, n, 2), t.panel += 2;
         if (t.panel < end) chunks(t, v, n, 1);
@@ -218,7 +215,7 @@ INLINE void blinear(const void *args, const variant v, qn_lane lane)
 {
     const qn_blinear *a = args;
     const int n_panels = (a->rows + QN_PANEL - 1) / QN_PANEL, end = lane_end(n_panels, lane);
-    const task t = { .a = a, .panel = lane_begin(n_panels, lane) };
+    const task t = { .a = a, .panel = lane_begin(n_panels, lane), .pairs = a->cols / 2 };
     switch (a->n) {
     case 1: few(t, v, 1, end); break;
     case 2: few(t, v, 2, end); break;
