@@ -1,10 +1,11 @@
 /* avx512bf16/blinear.c - bf16 times panels with vdpbf16ps: 16 output rows to a register, pairs of
  * activations broadcast from memory. An output is one chain of dot products over the columns from
  * first to last, for every number of rows: the law of rows.
- * Up to 8 rows of x open the 12-bit codes on their way from memory, four or two panels side by side to hide the
- * latency of the chain: 19 instructions for four vectors, in the shade of their loads. Of more rows the first open a chunk of four
- * panels for the others, into L1 or L2, and results wait in y from chunk to chunk. Variants, the same bits from each: `r12` has tiles of
- * 4 rows by 4 panels (8 by 2 or 1 where panels run out), `r6` of 6 by 4; `far` asks for weights ahead of time. */
+ * Up to 8 rows of x open the 12-bit codes on their way from memory, four or two panels side by side
+ * to hide the latency of the chain: 19 instructions for four vectors, in the shade of their loads. Of
+ * more rows the first open a chunk of panels for the others, into L1 or L2, and results wait in y from
+ * chunk to chunk. Variants, the same bits from each: `r12` has tiles of 4 rows by 4 panels (8 by 2 or 1
+ * where panels run out), `r6` of 6 by 4; `far` asks for weights ahead of time. */
 #include <immintrin.h>
 
 #include "kernel/bpanel.h"
