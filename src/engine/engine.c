@@ -68,8 +68,9 @@ static size_t list_scratch(qn_engine *en, need *out)
     if (ff > wide) wide = ff;
     const size_t w32 = (wide + 31) / 32, heads = (size_t)b->parts.n_split * (size_t)m->n_head;
     const need all[] = {
-        { (void **)&b->bytes.q, n * w32 * 32, 1 }, { (void **)&b->bytes.scale, n * w32, f },
-        { (void **)&b->bytes.sum, n * w32, sizeof(i32) }, { (void **)&b->bytes.sum16, n * w32 * 2, sizeof(i32) },
+        { (void **)&b->bytes.q, n * w32 * 32, 1 }, { (void **)&b->bytes.shift, n * w32, sizeof(i32) },
+        { (void **)&b->bytes.start, n * w32, sizeof(i32) }, { (void **)&b->bytes.start16, n * w32 * 2, sizeof(i32) },
+        { (void **)&b->bytes.unit, n, f },
         { (void **)&b->narrow, n * wide, sizeof(u16) },
         { (void **)&b->x, n * d, f }, { (void **)&b->h, n * d, f }, { (void **)&b->q, n * q, f }, { (void **)&b->a, n * q, f },
         { (void **)&b->k, n * kv, f }, { (void **)&b->v, n * kv, f },

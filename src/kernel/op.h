@@ -115,13 +115,28 @@ typedef struct qn_pick {
     const i32 *rows;        /* [n] which ones */
 } qn_pick;
 
-/* Activations as bytes: x = q * scale, block by block of 32 columns. What is not finite makes its block's scale NaN. */
+/* Activations as bytes, in blocks of 32 columns: x = q * unit * 2^shift. A block's scale is its row's times a power of two, so
+ * that a product needs no multiplication for it: integers are shifted before they become floats (SPEED.md: 12 % of a product).
+ * Rows lie in tiles of QN_TILE: for each block the bytes of all rows of the tile, then the next block. A product of many rows
+ * reads them as one stream. The last tile has the rows that are left; a single row lies as it is. */
+#define QN_TILE 6
+#define QN_BYTES_LEAST 0x1p-100f /* rows below it have shift 0 in all blocks: their units would not be normal */
+#define QN_SHIFTS 12        /* 128 * 127 * 32 * 2^12 is the largest sum, and just below 2^31 */
 typedef struct qn_bytes {
-    i8 *q;                  /* [n, d] -127..127 */
-    float *scale;           /* [n, d/32] */
-    i32 *sum;               /* [n, d/32] of q in the block */
-    i32 *sum16;             /* [n, d/16] of q in each half of it */
+    i8 *q;                  /* [blocks, 32] -127..127 */
+    i32 *shift;             /* [blocks] 0..QN_SHIFTS */
+    i32 *start;             /* [blocks] -128 times the sum of q: what makes up for weights that are stored + 128 */
+    i32 *start16;           /* [blocks, 2] the same of each half */
+    float *unit;            /* [n] NaN: something in the row is not finite, and its bytes are 0 */
 } qn_bytes;
+
+/* Block b of a row is block first + b * step of all arrays but the last. */
+typedef struct qn_strand { size_t first, step; } qn_strand;
+static inline qn_strand qn_bytes_row(int n, int row, int blocks)
+{
+    const int in = row % QN_TILE, left = n - (row - in);
+    return (qn_strand){ (size_t)(row - in) * (size_t)blocks + (size_t)in, (size_t)(left < QN_TILE ? left : QN_TILE) };
+}
 
 typedef struct qn_quant {
     int n, d;               /* d: a multiple of 32 */

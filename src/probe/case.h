@@ -21,12 +21,13 @@ typedef struct qn_operand {
     size_t map_bytes, usable;
 } qn_operand;
 
-#define QN_OPERANDS 8
+#define QN_OPERANDS 16
 
 typedef struct qn_case {
     qn_op op;
     qn_args args;
     qn_rows rows;       /* what args.store.at / args.attend.at point to */
+    qn_bytes line;      /* scratch for one row of bytes, where rows of a case lie woven into each other */
     qn_mood mood;
     u64 seed;
     u64 draws;
@@ -48,6 +49,7 @@ void qn_case_reset(qn_case *c);                     /* inputs as made, outputs p
 const char *qn_case_damage(const qn_case *c);       /* the operand that a run wrote into or around wrongly; NULL: none */
 /* The arguments for row r alone; rows is where its own qn_rows lives. */
 qn_args qn_case_row(const qn_case *c, int r, qn_rows *rows);
+void qn_case_row_end(const qn_case *c, int r); /* puts what a kernel has made of row r where it belongs */
 bool qn_case_has_rows(const qn_case *c); /* false: rows are woven into each other, the law of rows says nothing here */
 void qn_case_print(const qn_case *c, char *out, size_t n);
 

@@ -1,17 +1,26 @@
 /* case_row.c - a case seen as single rows, for the law of rows; and a case in words. */
 #include <stdio.h>
+#include <string.h>
 
 #include "kernel/shape.h"
 #include "probe/case.h"
 
 static qn_rows rows_from(const qn_rows *all, int r) { return (qn_rows){ all->pos + r, all->first + r, all->pages }; }
 
-static void skip_bytes(qn_bytes *b, size_t values)
+/* Row r of the case's bytes and the line that stands for it alone: from one to the other. */
+static void move_line(const qn_case *c, const qn_bytes *all, int d, int r, bool back)
 {
-    b->q += values;
-    b->scale += values / 32;
-    b->sum += values / 32;
-    b->sum16 += values / 16;
+    const qn_strand at = qn_bytes_row(c->args.n, r, d / 32);
+    for (size_t b = 0; b < (size_t)d / 32; b++) {
+        const size_t i = at.first + b * at.step, from = back ? b : i, to = back ? i : b;
+        const qn_bytes *src = back ? &c->line : all, *dst = back ? all : &c->line;
+        memcpy(dst->q + 32 * to, src->q + 32 * from, 32);
+        dst->shift[to] = src->shift[from];
+        dst->start[to] = src->start[from];
+        memcpy(dst->start16 + 2 * to, src->start16 + 2 * from, 2 * sizeof(i32));
+    }
+    if (back) all->unit[r] = c->line.unit[0];
+    else c->line.unit[0] = all->unit[r];
 }
 
 qn_args qn_case_row(const qn_case *c, int r, qn_rows *rows)
@@ -45,8 +54,12 @@ qn_args qn_case_row(const qn_case *c, int r, qn_rows *rows)
     case OP_swiglu: a.swiglu.gate += i * (size_t)a.swiglu.d; a.swiglu.up += i * (size_t)a.swiglu.d; break;
     case OP_geglu: a.geglu.gate += i * (size_t)a.geglu.d; a.geglu.up += i * (size_t)a.geglu.d; break;
     case OP_pick: a.pick.y += i * (size_t)a.pick.d; a.pick.rows += i; break;
-    case OP_quant: skip_bytes(&a.quant.y, i * (size_t)a.quant.d); a.quant.x += i * (size_t)a.quant.d; break;
-    case OP_qlinear: a.qlinear.y += i * (size_t)a.qlinear.rows; skip_bytes(&a.qlinear.x, i * (size_t)a.qlinear.cols); break;
+    case OP_quant: a.quant.y = c->line; a.quant.x += i * (size_t)a.quant.d; break;
+    case OP_qlinear:
+        a.qlinear.y += i * (size_t)a.qlinear.rows;
+        move_line(c, &a.qlinear.x, a.qlinear.cols, r, false);
+        a.qlinear.x = c->line;
+        break;
     case OP_narrow: a.narrow.y += i * (size_t)a.narrow.d; a.narrow.x += i * (size_t)a.narrow.d; break;
     case OP_blinear: a.blinear.y += i * (size_t)a.blinear.rows; a.blinear.x += i * (size_t)a.blinear.cols; break;
     case OP_plinear: a.plinear.y += i * (size_t)a.plinear.rows; a.plinear.x += i * (size_t)a.plinear.cols; break;
@@ -67,6 +80,11 @@ qn_args qn_case_row(const qn_case *c, int r, qn_rows *rows)
     case N_OPS: break;
     }
     return a;
+}
+
+void qn_case_row_end(const qn_case *c, int r)
+{
+    if (c->op == OP_quant) move_line(c, &c->args.quant.y, c->args.quant.d, r, true);
 }
 
 bool qn_case_has_rows(const qn_case *c) { return c->op != OP_matmul || (c->args.matmul.batch == 1 && !c->args.matmul.ta); }

@@ -222,12 +222,20 @@ static void fill_linear(qn_case *c, qn_linear *a)
     a->bias = c->mood == MOOD_plain ? NULL : floats(c, "bias", (size_t)a->rows, USE_in);
 }
 
-static qn_bytes byte_operands(qn_case *c, size_t values, qn_use use)
+static qn_bytes byte_operands(qn_case *c, int n, int d, qn_use use)
 {
-    return (qn_bytes){ .q = qn_case_operand(c, "q", values, 1, use),
-                       .scale = qn_case_operand(c, "scale", values / 32, 4, use),
-                       .sum = qn_case_operand(c, "sum", values / 32, 4, use),
-                       .sum16 = qn_case_operand(c, "sum16", values / 16, 4, use) };
+    const size_t blocks = (size_t)n * (size_t)(d / 32);
+    return (qn_bytes){ .q = qn_case_operand(c, "q", 32 * blocks, 1, use),
+                       .shift = qn_case_operand(c, "shift", blocks, sizeof(i32), use),
+                       .start = qn_case_operand(c, "start", blocks, sizeof(i32), use),
+                       .start16 = qn_case_operand(c, "start16", 2 * blocks, sizeof(i32), use),
+                       .unit = qn_case_operand(c, "unit", (size_t)n, sizeof(float), use) };
+}
+
+static qn_bytes byte_rows(qn_case *c, int n, int d, qn_use use)
+{
+    c->line = byte_operands(c, 1, d, USE_scratch);
+    return byte_operands(c, n, d, use);
 }
 
 static void fill_quant(qn_case *c, qn_quant *a)
@@ -236,7 +244,7 @@ static void fill_quant(qn_case *c, qn_quant *a)
     float *x = floats(c, "x", values, USE_in);
     spoil(c, x, a->d);
     a->x = x;
-    a->y = byte_operands(c, values, USE_out);
+    a->y = byte_rows(c, a->n, a->d, USE_out);
 }
 
 static void fill_qlinear(qn_case *c, qn_qlinear *a)
@@ -245,7 +253,7 @@ static void fill_qlinear(qn_case *c, qn_qlinear *a)
     float *x = qn_alloc(values * sizeof *x, NULL);
     for (size_t i = 0; x && i < values; i++) x[i] = value(c);
     spoil(c, x, a->cols);
-    a->x = byte_operands(c, values, USE_in);
+    a->x = byte_rows(c, a->n, a->cols, USE_in);
     c->failed = c->failed || !x;
     if (!c->failed) qn_quant_ref(&(qn_quant){ .n = a->n, .d = a->cols, .y = a->x, .x = x }, lane_of(0, 1));
     qn_free(x);

@@ -170,6 +170,7 @@ static bool same_row_by_row(trial *t)
         qn_rows rows;
         const qn_args a = qn_case_row(t->c, r, &rows);
         run_lanes(t->kernel->fn, &a, 1);
+        qn_case_row_end(t->c, r);
     }
     return unharmed(t) && same_bits(t, (const u8 *const *)t->first, "the result of all rows at once");
 }

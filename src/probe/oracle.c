@@ -48,14 +48,15 @@ static void qlinear_row(const qn_qlinear *a, int r, double *y, double *bound)
 {
     float w[32];
     for (int j = 0; j < a->n; j++) {
+        const qn_strand row = qn_bytes_row(a->n, j, a->cols / 32);
         double s = 0, mag = 0, range = 0;
         for (int c = 0; c < a->cols; c++) {
             if (c % 32 == 0) {
                 qn_panel_part(a->type, a->panels, a->cols, r, c, 32, w);
                 range = range_of(w, 32);
             }
-            const size_t at = (size_t)j * (size_t)a->cols + (size_t)c;
-            const double x = (double)a->x.q[at] * (double)a->x.scale[at / 32];
+            const size_t at = row.first + (size_t)(c / 32) * row.step;
+            const double x = ldexp((double)a->x.q[32 * at + (size_t)(c % 32)], a->x.shift[at]) * (double)a->x.unit[j];
             s += (double)w[c % 32] * x;
             mag += range * fabs(x);
         }

@@ -1,51 +1,80 @@
-/* avx2/quant.c - activations to bytes, one row at a time. The largest magnitude is found on the bits, where NaN and infinity are
- * larger than every number and cannot hide. */
+/* avx2/quant.c - activations to bytes, one row at a time: the row's largest magnitude first, then its blocks. Magnitudes are
+ * compared on the bits, where NaN and infinity are larger than every number and cannot hide, and where the difference of two
+ * of them has the number of halvings between them in its exponent. */
 #include <immintrin.h>
 #include <math.h>
 
 #include "base/half.h"
 #include "kernel/op.h"
 
-static i32 add_lanes(__m256i v)
-{
-    const __m128i four = _mm_add_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
-    const __m128i two = _mm_add_epi32(four, _mm_unpackhi_epi64(four, four));
-    return _mm_cvtsi128_si32(two) + _mm_extract_epi32(two, 1);
-}
-
-static u32 top_bits(const __m256 x[4])
+static __m256i top4(const float *x)
 {
     const __m256i keep = _mm256_set1_epi32(0x7FFFFFFF);
     __m256i most = _mm256_setzero_si256();
-    for (int i = 0; i < 4; i++) most = _mm256_max_epu32(most, _mm256_and_si256(keep, _mm256_castps_si256(x[i])));
-    __m128i four = _mm_max_epu32(_mm256_castsi256_si128(most), _mm256_extracti128_si256(most, 1));
+    for (int i = 0; i < 32; i += 8)
+        most = _mm256_max_epu32(most, _mm256_and_si256(keep, _mm256_castps_si256(_mm256_loadu_ps(x + i))));
+    return most;
+}
+
+static u32 top_lane(__m256i v)
+{
+    __m128i four = _mm_max_epu32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
     four = _mm_max_epu32(four, _mm_unpackhi_epi64(four, four));
     return (u32)_mm_cvtsi128_si32(_mm_max_epu32(four, _mm_srli_epi64(four, 32)));
 }
 
-static void quant_block(const float *x, i8 *q, float *scale, i32 *sum, i32 *sum16)
+static u32 top_of_row(const float *x, size_t d)
 {
-    __m256 v[4];
-    __m256i n[4];
-    for (int i = 0; i < 4; i++) v[i] = _mm256_loadu_ps(x + 8 * i);
-    const u32 top = top_bits(v);
+    __m256i most = _mm256_setzero_si256();
+    for (size_t i = 0; i < d; i += 32) most = _mm256_max_epu32(most, top4(x + i));
+    return top_lane(most);
+}
+
+static __m256i level(const float *x, __m256 inverse)
+{
+    /* 127 / top overflows for the tiniest top: infinity times x is clamped, times zero must be zero */
+    const __m256 v = _mm256_loadu_ps(x), some = _mm256_cmp_ps(v, _mm256_setzero_ps(), _CMP_NEQ_UQ);
+    const __m256 at = _mm256_max_ps(_mm256_and_ps(some, _mm256_mul_ps(v, inverse)), _mm256_set1_ps(-127));
+    return _mm256_cvtps_epi32(_mm256_min_ps(at, _mm256_set1_ps(127)));
+}
+
+/* top: of the row, bits of a finite number; span: most halvings; inverse: 127 / top. */
+static void quant_block(const float *x, u32 top, u32 span, float inverse, const qn_bytes *y, size_t at)
+{
+    const u32 far = (top - top_lane(top4(x))) >> 23, j = far < span ? far : span;
+    const __m256 times = _mm256_set1_ps(inverse * qn_bits_f32((127 + j) << 23));
+    /* the packs go half by half: 32 bits of each vector in turn, put right at the end */
+    const __m256i bytes = _mm256_packs_epi16(_mm256_packs_epi32(level(x, times), level(x + 8, times)),
+                                             _mm256_packs_epi32(level(x + 16, times), level(x + 24, times)));
+    const __m256i q = _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+    _mm256_storeu_si256((__m256i *)(void *)(y->q + 32 * at), q);
+    /* sums of 8 unsigned bytes each, 128 above what they stand for */
+    const __m256i sums = _mm256_sad_epu8(_mm256_xor_si256(q, _mm256_set1_epi8(-128)), _mm256_setzero_si256());
+    const __m256i both = _mm256_add_epi64(sums, _mm256_unpackhi_epi64(sums, sums));
+    const i32 lo = 128 * 16 - _mm256_extract_epi32(both, 0), hi = 128 * 16 - _mm256_extract_epi32(both, 4);
+    y->shift[at] = (i32)(span - j);
+    y->start[at] = 128 * (lo + hi);
+    y->start16[2 * at] = 128 * lo;
+    y->start16[2 * at + 1] = 128 * hi;
+}
+
+static void zero_block(const qn_bytes *y, size_t at)
+{
+    _mm256_storeu_si256((__m256i *)(void *)(y->q + 32 * at), _mm256_setzero_si256());
+    y->shift[at] = y->start[at] = y->start16[2 * at] = y->start16[2 * at + 1] = 0;
+}
+
+static void quant_row(const float *x, size_t d, const qn_bytes *y, qn_strand at, float *unit)
+{
+    const u32 top = top_of_row(x, d);
     const float most = qn_bits_f32(top);
     const bool finite = top < 0x7F800000u;
-    *scale = finite ? most / 127 : NAN;
-    /* 127 / most overflows for the tiniest most: infinity times x is clamped, times zero must be zero */
-    const __m256 inverse = _mm256_set1_ps(finite && top ? 127 / most : 0), hi = _mm256_set1_ps(127), lo = _mm256_set1_ps(-127);
-    const __m256 all = finite ? _mm256_castsi256_ps(_mm256_set1_epi32(-1)) : _mm256_setzero_ps();
-    for (int i = 0; i < 4; i++) {
-        const __m256 keep = _mm256_and_ps(all, _mm256_cmp_ps(v[i], _mm256_setzero_ps(), _CMP_NEQ_UQ));
-        const __m256 level = _mm256_and_ps(keep, _mm256_mul_ps(v[i], inverse));
-        n[i] = _mm256_cvtps_epi32(_mm256_min_ps(_mm256_max_ps(level, lo), hi));
+    const u32 span = finite && most >= QN_BYTES_LEAST ? QN_SHIFTS : 0;
+    *unit = finite ? most / 127 * qn_bits_f32((127 - span) << 23) : NAN;
+    for (size_t b = 0; b < d; b += 32, at.first += at.step) {
+        if (finite && top) quant_block(x + b, top, span, 127 / most, y, at.first);
+        else zero_block(y, at.first);
     }
-    sum16[0] = add_lanes(_mm256_add_epi32(n[0], n[1]));
-    sum16[1] = add_lanes(_mm256_add_epi32(n[2], n[3]));
-    *sum = sum16[0] + sum16[1];
-    /* the packs go half by half: 32 bits of each vector in turn, put right at the end */
-    const __m256i bytes = _mm256_packs_epi16(_mm256_packs_epi32(n[0], n[1]), _mm256_packs_epi32(n[2], n[3]));
-    _mm256_storeu_si256((__m256i *)(void *)q, _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7)));
 }
 
 void qn_quant_f32_avx2_r1(const void *args, qn_lane lane);
@@ -53,8 +82,6 @@ void qn_quant_f32_avx2_r1(const void *args, qn_lane lane)
 {
     const qn_quant *a = args;
     const size_t d = (size_t)a->d;
-    for (int t = lane_begin(a->n, lane), end = lane_end(a->n, lane); t < end; t++) {
-        for (size_t at = (size_t)t * d; at < (size_t)(t + 1) * d; at += 32)
-            quant_block(a->x + at, a->y.q + at, a->y.scale + at / 32, a->y.sum + at / 32, a->y.sum16 + at / 16);
-    }
+    for (int t = lane_begin(a->n, lane), end = lane_end(a->n, lane); t < end; t++)
+        quant_row(a->x + (size_t)t * d, d, &a->y, qn_bytes_row(a->n, t, a->d / 32), &a->y.unit[t]);
 }

@@ -3,9 +3,9 @@
  *
  * Up to FEW rows of x (decode, and small batches) a panel is taken apart as it streams by, in code made
  * for its type: R rows of x by one panel, in each block of 32 columns 8 groups into R integer sums, then
- * each into a float with the two scales. Sums of integers are exact, so the only order that matters is
- * that of the blocks, and it is the same for every R: the law of rows. With more rows qmany.c does the
- * same over panels that were unpacked once for all of them. */
+ * each, shifted by its row's power of two, into a float with the panel's scale. Sums of integers are exact,
+ * so the only order that matters is that of the blocks, and it is the same for every R: the law of rows. With
+ * more rows qmany.c does the same over panels that were unpacked once for all of them. */
 #include "kernel/avx512vnni/qforms.h"
 #include "kernel/avx512vnni/qmany.h"
 
@@ -18,15 +18,14 @@ typedef struct variant {
     int plains;    /* most blocks that are unpacked at a time for many rows; 0: QN_PLAINS */
 } variant;
 #define VARIANT_r12 { 4096, false, 0 }
-#define VARIANT_far { 8192, true, 16 }
-#define VARIANT_bare { 0, false, 20 }
+#define VARIANT_far { 8192, true, 28 }
+#define VARIANT_bare { 0, false, 44 }
 
 typedef struct task {
     const qn_qlinear *a;
     const u8 *w;    /* the panel */
     int panel;
-    int row, n;     /* rows of x; what a tile has more than that repeats the last of them */
-} task;
+} task; /* what a tile has more than the rows of x repeats the last of them */
 
 INLINE __m512i at4(const i8 *q)
 {
@@ -36,10 +35,9 @@ INLINE __m512i at4(const i8 *q)
 }
 
 /* What makes up for the offset of the weights: -2^k times the sum of the activations. */
-INLINE __m512i start_sum(i32 sum, int k)
+INLINE __m512i start_sum(i32 start, int k)
 {
-    return k < 0 ? _mm512_setzero_si512()
-                 : _mm512_sub_epi32(_mm512_setzero_si512(), _mm512_slli_epi32(_mm512_set1_epi32(sum), (unsigned)k));
+    return k < 0 ? _mm512_setzero_si512() : _mm512_set1_epi32(start >> (7 - k));
 }
 
 /* Groups first .. last-1 of block `sub` of the panel block p into R sums; block b of the rows of x. */
@@ -49,7 +47,7 @@ INLINE void dots(const form f, const qn_bytes *x, const size_t *at, const u8 *p,
     __m512i odd = _mm512_setzero_si512();
     UNROLL
     for (int r = 0; r < R; r++)
-        dot[r] = start_sum(f.halves ? x->sum16[2 * at[r] + (size_t)(first / 4)] : x->sum[at[r]], f.log2_off);
+        dot[r] = start_sum(f.halves ? x->start16[2 * at[r] + (size_t)(first / 4)] : x->start[at[r]], f.log2_off);
     UNROLL
     for (int i = first; i < last; i++) {
         const __m512i w = f.group(p, sub, i);
@@ -63,27 +61,22 @@ INLINE void dots(const form f, const qn_bytes *x, const size_t *at, const u8 *p,
     if (R == 1) dot[0] = _mm512_add_epi32(dot[0], odd);
 }
 
-INLINE __m512 times(__m512i dot, __m512 s) { return _mm512_mul_ps(_mm512_cvtepi32_ps(dot), s); }
+INLINE __m512 shifted(__m512i dot, i32 by) { return _mm512_cvtepi32_ps(_mm512_sllv_epi32(dot, _mm512_set1_epi32(by))); }
 
 INLINE void block(const form f, const qn_bytes *x, const size_t *at, const u8 *p, int sub, __m512 *acc, const int R)
 {
     const scales s = f.scale(p, sub);
     __m512i dot[FEW];
-    __m512 v[FEW];
-    dots(f, x, at, p, sub, 0, f.halves ? 4 : 8, dot, R);
-    UNROLL
-    for (int r = 0; r < R; r++) v[r] = times(dot[r], s.s[0]);
-    if (f.halves) {
-        dots(f, x, at, p, sub, 4, 8, dot, R);
+    for (int half = 0; half < (f.halves ? 2 : 1); half++) {
+        dots(f, x, at, p, sub, 4 * half, f.halves ? 4 * half + 4 : 8, dot, R);
         UNROLL
-        for (int r = 0; r < R; r++) v[r] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(dot[r]), s.s[1], v[r]);
+        for (int r = 0; r < R; r++) acc[r] = _mm512_fmadd_ps(shifted(dot[r], x->shift[at[r]]), s.s[half], acc[r]);
     }
+    if (!f.mins) return;
+    const __m512 m = _mm512_mul_ps(s.m, _mm512_set1_ps(-1.0f / 128)); /* start is -128 times the sum */
     UNROLL
-    for (int r = 0; r < R; r++) {
-        const float scale = x->scale[at[r]];
-        acc[r] = _mm512_fmadd_ps(v[r], _mm512_set1_ps(scale), acc[r]);
-        if (f.mins) acc[r] = _mm512_fmadd_ps(_mm512_set1_ps(scale * (float)x->sum[at[r]]), s.m, acc[r]);
-    }
+    for (int r = 0; r < R; r++)
+        acc[r] = _mm512_fmadd_ps(shifted(_mm512_set1_epi32(x->start[at[r]]), x->shift[at[r]]), m, acc[r]);
 }
 
 /* With more than a few instructions to a line the core itself does not look far enough ahead: 8 rows of Q8_0 read 14 GB/s
@@ -103,11 +96,13 @@ INLINE void tile(const form f, const variant v, const task *t, const int R)
     const size_t left = rows - first;
     const __mmask16 mask = left >= 16 ? (__mmask16)0xFFFF : (__mmask16)((1 << left) - 1);
     __m512 acc[FEW];
-    size_t at[FEW]; /* blocks of x */
+    size_t at[FEW], step[FEW]; /* blocks of x */
     UNROLL
     for (int r = 0; r < R; r++) {
         acc[r] = _mm512_setzero_ps();
-        at[r] = (size_t)(t->row + qn_mini(r, t->n - 1)) * nb;
+        const qn_strand row = qn_bytes_row(a->n, qn_mini(r, a->n - 1), (int)nb);
+        at[r] = row.first;
+        step[r] = row.step;
     }
     const u8 *p = t->w;
     for (size_t b = 0; b < nb; b += (size_t)f.blocks, p += f.bytes)
@@ -116,13 +111,13 @@ INLINE void tile(const form f, const variant v, const task *t, const int R)
                 fetch_ahead(p + (size_t)sub * (f.bytes / (size_t)f.blocks), f.bytes / (size_t)f.blocks, v.ahead);
             block(f, &a->x, at, p, sub, acc, R);
             UNROLL
-            for (int r = 0; r < R; r++) at[r]++;
+            for (int r = 0; r < R; r++) at[r] += step[r];
         }
     const __m512 bias = a->bias ? _mm512_maskz_loadu_ps(mask, a->bias + first) : _mm512_setzero_ps();
     UNROLL
     for (int r = 0; r < R; r++) {
-        float *y = a->y + (size_t)(t->row + qn_mini(r, t->n - 1)) * rows + first;
-        _mm512_mask_storeu_ps(y, mask, a->bias ? _mm512_add_ps(acc[r], bias) : acc[r]);
+        const size_t row = (size_t)qn_mini(r, a->n - 1);
+        _mm512_mask_storeu_ps(a->y + row * rows + first, mask, _mm512_fmadd_ps(acc[r], _mm512_set1_ps(a->x.unit[row]), bias));
     }
 }
 
@@ -131,7 +126,7 @@ INLINE void few(const form f, const variant v, const qn_qlinear *a, qn_lane lane
     const int panels = (a->rows + QN_PANEL - 1) / QN_PANEL;
     const size_t panel_bytes = (size_t)(a->cols / 32 / f.blocks) * f.bytes;
     for (int i = lane_begin(panels, lane), end = lane_end(panels, lane); i < end; i++) {
-        const task t = { .a = a, .w = a->panels + (size_t)i * panel_bytes, .panel = i, .n = a->n };
+        const task t = { .a = a, .w = a->panels + (size_t)i * panel_bytes, .panel = i };
         if (a->n == 1) tile(f, v, &t, 1);
         else if (a->n == 2) tile(f, v, &t, 2);
         else if (a->n <= 4) tile(f, v, &t, 4);
@@ -150,9 +145,9 @@ INLINE void unpack(const form f, const u8 *panel, int b, int n, int side, qn_pla
             const __m512i v = f.group(p, i % f.blocks, g);
             _mm512_store_si512(out->q[g][side], f.log2_off < 0 || f.log2_off == 7 ? v : _mm512_add_epi8(v, lift));
         }
-        _mm512_store_ps(out->s[0][side], s.s[0]);
-        if (f.halves) _mm512_store_ps(out->s[1][side], s.s[1]);
-        if (f.mins) _mm512_store_ps(out->m[side], s.m);
+        _mm512_store_ps(out->s[side], s.s[0]);
+        if (f.halves) _mm512_store_ps(out->more[side], s.s[1]);
+        if (f.mins) _mm512_store_ps(out->more[side], _mm512_mul_ps(s.m, _mm512_set1_ps(-1.0f / 128)));
     }
 }
 

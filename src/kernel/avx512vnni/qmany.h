@@ -7,13 +7,13 @@
 #include "kernel/panel.h"
 
 #define QN_PAIR 2   /* panels side by side in a tile: each activation is loaded once for both */
-#define QN_PLAINS 28 /* most blocks of 32 columns unpacked at a time: 32 KiB, read in order by every tile */
+#define QN_PLAINS 64 /* most blocks of 32 columns unpacked at a time: 80 KiB, which every tile reads in order from L2 */
 
 /* Blocks of two panels, unpacked to bytes 0..255 and floats. */
 typedef struct qn_plain {
     u8 q[8][QN_PAIR][QN_GROUP];
-    float s[2][QN_PAIR][QN_PANEL]; /* of each half; types with one scale for 32 have s[0] alone */
-    float m[QN_PAIR][QN_PANEL];
+    float s[QN_PAIR][QN_PANEL];    /* scales, of the first half where there are two */
+    float more[QN_PAIR][QN_PANEL]; /* scales of the second half; or minima / -128, which meet -128 times a sum */
 } qn_plain;
 
 /* PLAIN_offset: bytes are weights + 128. PLAIN_halves: the same with two scales a block. PLAIN_mins: bytes are weights >= 0. */

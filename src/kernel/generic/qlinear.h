@@ -37,13 +37,15 @@ typedef struct form {
 } form;
 
 /* What the including file defines before this header (it needs nothing of it but vec.h and panel.h):
- *   ISA, VARIANT, MOST, SIGNED_BYTES   the level, its name's end, rows of a tile (a power of two, or 6), bytes as i8 or as u8
+ *   ISA, VARIANT, MOST, SIGNED_BYTES   the level, its name's end, rows of a tile (6, 3 or 2: it lies within a tile of x), bytes
+ *                                      as i8 or as u8
  * and after it, declared here: */
 INLINE vb fifths(u64 mask, int v);         /* 16 in every byte whose bit is set, of part v of the mask; else 0 */
 INLINE vf unsigned_at(const u8 *p);        /* LANES bytes as floats */
 INLINE vf signed_at(const i8 *p);
-/* dot[r] += groups first..last-1 of block `sub` at p times the rows of x; q is x's first row at the block, stride its width */
-INLINE void dots(const form f, const u8 *p, int sub, int first, int last, const i8 *q, size_t stride, ints *dot, const int R);
+/* dot[r] += groups first..last-1 of block `sub` at p times the rows of x; q is x's first row at the block, the others follow 32
+ * bytes apart */
+INLINE void dots(const form f, const u8 *p, int sub, int first, int last, const i8 *q, ints *dot, const int R);
 
 /* ---- readers */
 
@@ -165,6 +167,7 @@ INLINE scales scale_plain(const u8 *p, int b)
 typedef struct task {
     const qn_qlinear *a;
     int row;           /* first row of x */
+    qn_strand x;       /* where its blocks lie, beside those of the tile's other rows */
     int b0, b1;        /* blocks of 32 columns */
     const u8 *w;       /* where block b0 lies; b0 begins a panel block */
     float *y;          /* [R, a->rows] at this panel's first output */
@@ -178,20 +181,19 @@ INLINE void add_block(const form f, const task *t, const u8 *p, int sub, int b, 
                       const int R)
 {
     const qn_bytes *x = &t->a->x;
-    const size_t cols = (size_t)t->a->cols;
+    const size_t at = t->x.first + (size_t)b * t->x.step;
     ints dot[MOST];
     UNROLL for (int r = 0; r < R; r++) {
-        const size_t row = (size_t)(t->row + r);
-        const i32 sum = f.halves ? x->sum16[row * (cols / 16) + (size_t)(2 * b + half)] : x->sum[row * (cols / 32) + (size_t)b];
-        /* what makes up for the offset of the weights */
-        UNROLL for (int v = 0; v < NV; v++) dot[r].v[v] = (f.log2_off < 0 ? 0 : -(sum * (1 << f.log2_off))) - (vi){ 0 };
+        const size_t i = at + (size_t)r;
+        const i32 start = f.halves ? x->start16[2 * i + (size_t)half] : x->start[i];
+        /* what makes up for the offset of the weights, which is 2^7 in start */
+        UNROLL for (int v = 0; v < NV; v++) dot[r].v[v] = (f.log2_off < 0 ? 0 : start >> (7 - f.log2_off)) - (vi){ 0 };
     }
-    const i8 *q = x->q + (size_t)t->row * cols + (size_t)(32 * b);
-    dots(f, p, sub, f.halves ? 4 * half : 0, f.halves ? 4 * half + 4 : 8, q, cols, dot, R);
+    dots(f, p, sub, f.halves ? 4 * half : 0, f.halves ? 4 * half + 4 : 8, x->q + 32 * at, dot, R);
     UNROLL for (int r = 0; r < R; r++) {
-        const vf scale = splat(x->scale[(size_t)(t->row + r) * (cols / 32) + (size_t)b]);
+        const i32 shift = x->shift[at + (size_t)r];
         UNROLL for (int v = 0; v < NV; v++)
-            acc[r].v[v] = vfma(__builtin_convertvector(dot[r].v[v], vf) * scale, s->s[half].v[v], acc[r].v[v]);
+            acc[r].v[v] = vfma(__builtin_convertvector(dot[r].v[v] << shift, vf), s->s[half].v[v], acc[r].v[v]);
     }
 }
 
@@ -199,8 +201,8 @@ INLINE void add_mins(const task *t, int b, const scales *s, floats *acc, const i
 {
     const qn_bytes *x = &t->a->x;
     UNROLL for (int r = 0; r < R; r++) {
-        const size_t at = (size_t)(t->row + r) * ((size_t)t->a->cols / 32) + (size_t)b;
-        const vf sum = splat(x->scale[at] * (float)x->sum[at]);
+        const size_t at = t->x.first + (size_t)b * t->x.step + (size_t)r;
+        const vf sum = splat((float)(-x->start[at] / 128 * (1 << x->shift[at])));
         UNROLL for (int v = 0; v < NV; v++) acc[r].v[v] = vfma(sum, s->m.v[v], acc[r].v[v]);
     }
 }
@@ -232,18 +234,19 @@ INLINE void tile(const form f, const task *t, const int R)
     }
     UNROLL for (int r = 0; r < R; r++) {
         const floats bias = t->end && t->bias ? get(t->bias, t->left) : (floats){ 0 };
-        if (t->end && t->bias) UNROLL for (int v = 0; v < NV; v++) acc[r].v[v] += bias.v[v];
+        const vf unit = splat(t->a->x.unit[t->row + r]);
+        if (t->end) UNROLL for (int v = 0; v < NV; v++) acc[r].v[v] = vfma(acc[r].v[v], unit, bias.v[v]);
         put(t->y + (size_t)r * rows, acc[r], t->left);
     }
 }
 
-/* n rows of x in tiles of the sizes that exist; few: at most FEW rows */
-INLINE void tiles(const form f, task t, int n, const bool few)
+/* n rows of x in tiles of the sizes that exist, none of them over the end of a tile of x. */
+INLINE void tiles(const form f, task t, int n)
 {
     while (n > 0) {
-        const int take = !few && n >= MOST ? MOST : n >= 4 ? 4 : n >= 2 ? 2 : 1;
-        if (!few && MOST > 4 && take == MOST) tile(f, &t, MOST);
-        else if (take == 4) tile(f, &t, 4);
+        const int left = qn_mini(n, QN_TILE - t.row % QN_TILE), take = left >= MOST ? MOST : left >= 2 ? 2 : 1;
+        t.x = qn_bytes_row(t.a->n, t.row, t.a->cols / 32);
+        if (MOST > 2 && take == MOST) tile(f, &t, MOST);
         else if (take == 2) tile(f, &t, 2);
         else tile(f, &t, 1);
         t.row += take;
@@ -262,12 +265,12 @@ INLINE form plain_form(int bits, int log2_off, bool mins, bool halves)
 }
 
 typedef void (*tiles_fn)(const task *t, int n, int log2_off);
-OUTLINE void tiles_8(const task *t, int n, int k) { tiles(plain_form(8, SIGNED_BYTES ? -1 : k, false, false), *t, n, false); }
-OUTLINE void tiles_4(const task *t, int n, int k) { tiles(plain_form(4, k, false, false), *t, n, false); }
-OUTLINE void tiles_4_mins(const task *t, int n, int k) { (void)k, tiles(plain_form(4, -1, true, false), *t, n, false); }
-OUTLINE void tiles_6(const task *t, int n, int k) { tiles(plain_form(6, k, false, false), *t, n, false); }
-OUTLINE void tiles_6_mins(const task *t, int n, int k) { (void)k, tiles(plain_form(6, -1, true, false), *t, n, false); }
-OUTLINE void tiles_halves(const task *t, int n, int k) { tiles(plain_form(6, k, false, true), *t, n, false); }
+OUTLINE void tiles_8(const task *t, int n, int k) { tiles(plain_form(8, SIGNED_BYTES ? -1 : k, false, false), *t, n); }
+OUTLINE void tiles_4(const task *t, int n, int k) { tiles(plain_form(4, k, false, false), *t, n); }
+OUTLINE void tiles_4_mins(const task *t, int n, int k) { (void)k, tiles(plain_form(4, -1, true, false), *t, n); }
+OUTLINE void tiles_6(const task *t, int n, int k) { tiles(plain_form(6, k, false, false), *t, n); }
+OUTLINE void tiles_6_mins(const task *t, int n, int k) { (void)k, tiles(plain_form(6, -1, true, false), *t, n); }
+OUTLINE void tiles_halves(const task *t, int n, int k) { tiles(plain_form(6, k, false, true), *t, n); }
 
 INLINE tiles_fn tiles_for(const form f)
 {
@@ -331,7 +334,7 @@ INLINE void qlinear(const form f, const void *args, qn_lane lane)
             t.w = a->panels + (size_t)i * panel_bytes;
             t.b1 = blocks;
             t.begin = t.end = true;
-            tiles(f, t, a->n, true);
+            tiles(f, t, a->n);
         }
         return;
     }

@@ -4,7 +4,7 @@
 #define QN_SDOT_H
 
 #define LANES 4
-#define MOST 4 /* rows of a tile: 16 sums of 32 registers, 4 weights, x */
+#define MOST 6 /* rows of a tile: 24 sums of 32 registers, 4 weights, x */
 #define SIGNED_BYTES true
 #include "kernel/generic/qlinear.h"
 
@@ -33,12 +33,12 @@ INLINE vf signed_at(const i8 *p)
 }
 
 /* 4 columns of 16 rows at a time: x's 4 bytes stand in every lane. */
-INLINE void sdots(const form f, const u8 *p, int sub, int first, int last, const i8 *q, size_t stride, ints *dot, const int R)
+INLINE void sdots(const form f, const u8 *p, int sub, int first, int last, const i8 *q, ints *dot, const int R)
 {
     UNROLL for (int i = first; i < last; i++) {
         const group w = f.group(p, sub, i);
         UNROLL for (int r = 0; r < R; r++) {
-            const int8x16_t x = vreinterpretq_s8_u32(vdupq_n_u32(four_bytes(q + (size_t)r * stride + 4 * i)));
+            const int8x16_t x = vreinterpretq_s8_u32(vdupq_n_u32(four_bytes(q + 32 * r + 4 * i)));
             UNROLL for (int v = 0; v < NV; v++)
                 dot[r].v[v] = (vi)vdotq_s32((int32x4_t)dot[r].v[v], (int8x16_t)w.v[v], x);
         }

@@ -3,12 +3,12 @@
  * operand. The four sums of a result belong to two rows of x and are sorted once per block. A single row of x takes sdot. */
 #include "kernel/neondot/sdot.h"
 
-INLINE int8x16_t two_rows(const i8 *q, size_t stride) { return vcombine_s8(vld1_s8(q), vld1_s8(q + stride)); }
+INLINE int8x16_t two_rows(const i8 *q) { return vcombine_s8(vld1_s8(q), vld1_s8(q + 32)); }
 
-INLINE void dots(const form f, const u8 *p, int sub, int first, int last, const i8 *q, size_t stride, ints *dot, const int R)
+INLINE void dots(const form f, const u8 *p, int sub, int first, int last, const i8 *q, ints *dot, const int R)
 {
     if (R == 1) {
-        sdots(f, p, sub, first, last, q, stride, dot, R);
+        sdots(f, p, sub, first, last, q, dot, R);
         return;
     }
     int32x4_t sum[MOST / 2][NV][2];
@@ -17,7 +17,7 @@ INLINE void dots(const form f, const u8 *p, int sub, int first, int last, const 
     UNROLL for (int i = first; i < last; i += 2) {
         const group a = f.group(p, sub, i), b = f.group(p, sub, i + 1);
         UNROLL for (int r = 0; r < R / 2; r++) {
-            const int8x16_t x = two_rows(q + (size_t)(2 * r) * stride + 4 * i, stride);
+            const int8x16_t x = two_rows(q + 64 * r + 4 * i);
             UNROLL for (int v = 0; v < NV; v++) {
                 const int32x4_t lo = vzip1q_s32((int32x4_t)a.v[v], (int32x4_t)b.v[v]);
                 const int32x4_t hi = vzip2q_s32((int32x4_t)a.v[v], (int32x4_t)b.v[v]);

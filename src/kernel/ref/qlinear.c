@@ -7,13 +7,13 @@
 
 static double dot(const qn_qlinear *a, int t, const float *w, int c, int len)
 {
-    const size_t row = (size_t)t * (size_t)a->cols;
+    const qn_strand row = qn_bytes_row(a->n, t, a->cols / 32);
     double s = 0;
     for (int i = 0; i < len; i++) {
-        const size_t at = row + (size_t)(c + i);
-        s += (double)w[i] * (double)a->x.q[at] * (double)a->x.scale[at / 32];
+        const size_t at = row.first + (size_t)((c + i) / 32) * row.step;
+        s += (double)w[i] * ldexp((double)a->x.q[32 * at + (size_t)(c + i) % 32], a->x.shift[at]);
     }
-    return s;
+    return s * (double)a->x.unit[t];
 }
 
 void qn_qlinear_ref(const void *args, qn_lane lane)
@@ -46,5 +46,5 @@ const qn_args qn_qlinear_cases[] = {
     { .qlinear = { .n = 1, .rows = 37, .cols = 256 } },  { .qlinear = { .n = 3, .rows = 5, .cols = 512 } },
     { .qlinear = { .n = 7, .rows = 19, .cols = 768 } },  { .qlinear = { .n = 8, .rows = 64, .cols = 96 } },
     { .qlinear = { .n = 12, .rows = 32, .cols = 256 } }, { .qlinear = { .n = 35, .rows = 33, .cols = 1024 } },
-    { .qlinear = { .n = 149, .rows = 3, .cols = 1280 } }, { .qlinear = { .n = 13, .rows = 40, .cols = 1792 } }, { 0 },
+    { .qlinear = { .n = 149, .rows = 3, .cols = 1280 } }, { .qlinear = { .n = 13, .rows = 40, .cols = 2304 } }, { 0 },
 };

@@ -1,35 +1,42 @@
-/* ref/quant.c - activations to bytes, a scale for every 32: reference, cost, cases. */
+/* ref/quant.c - activations to bytes, a scale for every row and a power of two of it for every 32: reference, cost, cases. */
 #include "kernel/ref/ref.h"
 
-static void quant_block(const float *x, i8 *q, float *scale, i32 *sum, i32 *sum16)
+/* The largest magnitude of n values; infinity: one is not finite. */
+static float most_of(const float *x, int n)
 {
     float most = 0;
-    bool finite = true;
+    for (int i = 0; i < n; i++) most = isfinite(x[i]) ? fmaxf(most, fabsf(x[i])) : INFINITY;
+    return most;
+}
+
+/* Block `at` of y. A scale is top / 127 times 2^-j, with the largest j that leaves the block's values within 127. */
+static void quant_block(const float *x, float top, int span, const qn_bytes *y, size_t at)
+{
+    const float most = most_of(x, 32);
+    int j = 0;
+    while (j < span && ldexpf(top, -(j + 1)) >= most) j++;
+    const float inverse = top > 0 && isfinite(top) ? 127 / top * ldexpf(1, j) : 0;
+    i32 sums[2] = { 0 };
     for (int i = 0; i < 32; i++) {
-        finite = finite && isfinite(x[i]);
-        most = fmaxf(most, fabsf(x[i]));
+        /* 127 / top overflows for the tiniest top: infinity times x is clamped, times zero is zero */
+        const float v = x[i] == 0 || !isfinite(top) ? 0 : fminf(fmaxf(x[i] * inverse, -127), 127);
+        y->q[32 * at + (size_t)i] = (i8)lrintf(v); /* to even, as the vector instruction rounds */
+        sums[i / 16] += y->q[32 * at + (size_t)i];
     }
-    *scale = finite ? most / 127 : NAN;
-    const float inverse = finite && most > 0 ? 127 / most : 0;
-    sum16[0] = sum16[1] = 0;
-    for (int i = 0; i < 32; i++) {
-        /* 127 / most overflows for the tiniest most: infinity times x is clamped, times zero is zero */
-        const float v = x[i] == 0 || !finite ? 0 : fminf(fmaxf(x[i] * inverse, -127), 127);
-        q[i] = (i8)lrintf(v); /* to even, as the vector instruction rounds */
-        sum16[i / 16] += q[i];
-    }
-    *sum = sum16[0] + sum16[1];
+    y->shift[at] = span - j;
+    for (size_t h = 0; h < 2; h++) y->start16[2 * at + h] = -128 * sums[h];
+    y->start[at] = -128 * (sums[0] + sums[1]);
 }
 
 void qn_quant_ref(const void *args, qn_lane lane)
 {
     const qn_quant *a = args;
-    const size_t d = (size_t)a->d;
     for (int t = lane_begin(a->n, lane), end = lane_end(a->n, lane); t < end; t++) {
-        for (size_t i = 0; i < d; i += 32) {
-            const size_t at = (size_t)t * d + i;
-            quant_block(a->x + at, a->y.q + at, a->y.scale + at / 32, a->y.sum + at / 32, a->y.sum16 + at / 16);
-        }
+        const float *x = a->x + (size_t)t * (size_t)a->d, top = most_of(x, a->d);
+        const int span = top >= QN_BYTES_LEAST && isfinite(top) ? QN_SHIFTS : 0; /* units stay normal numbers */
+        const qn_strand at = qn_bytes_row(a->n, t, a->d / 32);
+        a->y.unit[t] = isfinite(top) ? ldexpf(top / 127, -span) : NAN;
+        for (size_t b = 0; b < (size_t)a->d / 32; b++) quant_block(x + 32 * b, top, span, &a->y, at.first + b * at.step);
     }
 }
 
@@ -41,5 +48,6 @@ qn_cost qn_quant_cost(const qn_args *args, int ctx)
 }
 
 const qn_args qn_quant_cases[] = {
-    { .quant = { .n = 1, .d = 896 } }, { .quant = { .n = 7, .d = 32 } }, { .quant = { .n = 33, .d = 1536 } }, { 0 },
+    { .quant = { .n = 1, .d = 896 } }, { .quant = { .n = 7, .d = 32 } }, { .quant = { .n = 33, .d = 1536 } },
+    { .quant = { .n = 12, .d = 608 } }, { 0 },
 };
