@@ -2,6 +2,8 @@
 #ifndef QN_CPU_H
 #define QN_CPU_H
 
+#include <pthread.h>
+
 #include "base/types.h"
 
 /* The ISA ladder, lowest first, one processor's rungs behind the other's; tokens are those of kernels.def rows and of --isa. */
@@ -22,7 +24,8 @@ int qn_cpu_threads(void);                /* physical cores within affinity mask 
 #define QN_PLACES 1024
 typedef struct qn_places { int threads, n, cpu[QN_PLACES]; } qn_places;
 void qn_cpu_places(qn_places *p);
-void qn_cpu_pin(int cpu); /* the calling thread; -1: it may run anywhere. Best effort. */
+void qn_cpu_pin(pthread_t thread, int cpu); /* -1: it may run anywhere. Best effort. */
+int qn_cpu_here(void);                      /* where the calling thread runs; -1: nobody knows */
 
 typedef struct qn_topology {
     int packages, cores, pus, numa_nodes, allowed_pus;

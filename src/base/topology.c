@@ -107,11 +107,13 @@ int qn_cpu_threads(void)
     return p.threads;
 }
 
-void qn_cpu_pin(int cpu)
+int qn_cpu_here(void) { return sched_getcpu(); }
+
+void qn_cpu_pin(pthread_t thread, int cpu)
 {
     cpu_set_t one;
     if (cpu < 0) return;
     CPU_ZERO(&one);
     CPU_SET((size_t)cpu, &one);
-    sched_setaffinity(0, sizeof one, &one);
+    pthread_setaffinity_np(thread, sizeof one, &one);
 }

@@ -8,6 +8,8 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/cpu.h"
 #include "base/pool.h"
 
 enum { N = 1000 };
@@ -142,11 +144,44 @@ static void shares_cover_all(void **state)
     }
 }
 
+/* Each of two pieces waits until the other has begun, so that two lanes run at once; where? */
+typedef struct meeting { atomic_int begun; int cpu[2]; } meeting;
+
+static void meet(const void *args, qn_lane lane)
+{
+    meeting *m = (meeting *)(uintptr_t)args;
+    const u64 until = qn_now_ns() + 2000000000u;
+    atomic_fetch_add(&m->begun, 1);
+    while (atomic_load(&m->begun) < 2 && qn_now_ns() < until)
+        ;
+    m->cpu[lane.i] = qn_cpu_here();
+}
+
+static void nobody_stands_in_the_callers_way(void **state)
+{
+    (void)state;
+    qn_places places;
+    qn_err e;
+    qn_cpu_places(&places);
+    if (places.n < 2) skip();
+    qn_pool *p = qn_pool_open(2, &e);
+    assert_non_null(p);
+    for (int turn = 0; turn < 6; turn++) {
+        meeting m = { .cpu = { -1, -1 } };
+        qn_cpu_pin(pthread_self(), places.cpu[turn % 2]); /* as the system might have put it */
+        qn_pool_run(p, meet, &m);
+        assert_int_equal(atomic_load(&m.begun), 2);
+        assert_int_not_equal(m.cpu[0], m.cpu[1]);
+    }
+    qn_pool_close(p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_share_once), cmocka_unit_test(every_piece_once), cmocka_unit_test(late_lanes_take_nothing_twice),
         cmocka_unit_test(the_free_lane_takes_over), cmocka_unit_test(wakes_after_a_long_pause), cmocka_unit_test(shares_cover_all),
+        cmocka_unit_test(nobody_stands_in_the_callers_way),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
