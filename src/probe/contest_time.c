@@ -2,6 +2,7 @@
  * interval is narrow or time is up. Warm samples repeat a call until the clock can see it; before a cold one every cache is
  * filled with something else. */
 #include <math.h>
+#include <sched.h>
 #include <string.h>
 #include <time.h>
 
@@ -17,6 +18,8 @@
 #define SAMPLES_LEAST 5
 #define SAMPLES_MOST 2000
 #define SAMPLE_NS 50000         /* a reading of the clock costs 20 to 60 ns: below a thousandth of this */
+#define WAKE_NS 600000          /* of calls before a warm sample, untimed: lanes that slept through a library's pause come back */
+#define SHORT_NS 2000000        /* calls that take longer need none */
 #define BURST 4
 #define HOPELESS 4              /* times as slow as the best: measured only so often */
 #define HOPELESS_SAMPLES 3
@@ -28,7 +31,7 @@ typedef struct runner {
     int reps;                   /* calls in a warm sample */
     double *x;                  /* samples of the kind that is being taken */
     size_t n;
-    bool done;
+    bool done, is_short;
 } runner;
 
 typedef struct race {
@@ -40,6 +43,8 @@ typedef struct race {
     u8 *flush;
     size_t flush_bytes;
     double *room;               /* sorted copy of samples */
+    bool pinned;
+    cpu_set_t allowed;          /* where the caller may run otherwise */
 } race;
 
 typedef struct flush_args { const u8 *p; size_t bytes; u64 *sink; } flush_args;
@@ -65,10 +70,20 @@ static void call(race *r, const runner *w)
     else qn_pool_share(r->pool, w->k->kernel->fn, &r->data->args, r->pieces); /* as exec.c does */
 }
 
+/* A step of an engine finds its lanes awake, as flush leaves them: else a product of 2 us in two shares would be timed as 10 us
+ * of waking up, and one thread would win whatever is small. */
+static void wake(race *r, const runner *w)
+{
+    const u64 until = qn_now_ns() + WAKE_NS;
+    do call(r, w);
+    while (qn_now_ns() < until);
+}
+
 static double sample(race *r, const runner *w, bool cold)
 {
     const int reps = cold ? 1 : w->reps;
     if (cold) flush(r);
+    else if (w->is_short && w->k->lanes != 1) wake(r, w);
     const u64 begin = qn_now_ns();
     for (int i = 0; i < reps; i++) call(r, w);
     return (double)(qn_now_ns() - begin) / reps;
@@ -87,6 +102,7 @@ static void pace(race *r, runner *w)
     sample(r, w, false);
     const double ns = sample(r, w, false);
     w->reps = ns > 0 && ns < SAMPLE_NS ? (int)(SAMPLE_NS / ns) + 1 : 1;
+    w->is_short = ns < SHORT_NS;
     if (w->k->rival) nanosleep(&(struct timespec){ .tv_nsec = w->k->rival->linger_ms * 1000000L }, NULL);
 }
 
@@ -133,6 +149,19 @@ static bool take_turns(race *r, bool cold, const qn_contest_opts *o, qn_err *e)
         if (settle(r, cold, o)) return true;
         if (round + 1 >= SAMPLES_LEAST && qn_now_ns() > end) return true;
     }
+}
+
+/* The caller stays on one core meanwhile, and the libraries' threads on others (ours are pinned anyway): the system sometimes put
+ * one of them beside the caller, and a product of 3 us took 2 ms. Not for longer: threads that start later would be confined to
+ * the caller's core. Best effort. */
+static void stay_here(race *r)
+{
+    qn_places places;
+    qn_cpu_places(&places);
+    r->pinned = places.n > 1 && sched_getaffinity(0, sizeof r->allowed, &r->allowed) == 0;
+    if (!r->pinned) return;
+    qn_cpu_pin(pthread_self(), places.cpu[0]);
+    qn_rivals_leave(places.cpu[0]);
 }
 
 static bool line_up(race *r, qn_err *e)
@@ -184,11 +213,13 @@ bool qn_contest_time(qn_contest *c, qn_pool *pool, const qn_contest_opts *o, qn_
     qn_case data;
     if (!qn_case_open_timed(&data, &c->shape, o->seed ? o->seed : 1, e)) return false;
     race r = { .c = c, .data = &data, .pool = pool };
-    r.pieces = c->shape.op == OP_matmul ? qn_pool_n(pool) * (data.args.n > 8 ? 4 : 1) /* in no plan */
+    r.pieces = c->shape.op == OP_matmul ? qn_pool_n(pool) /* in no plan; each packs all of a */
                                         : qn_pieces(c->shape.op, &data.args, qn_bucket(data.args.n), qn_pool_n(pool));
     bool ok = make_room(&r, e) && line_up(&r, e);
-    for (int i = 0; ok && i < r.n; i++) pace(&r, &r.at[i]);
+    for (int i = 0; ok && i < r.n; i++) pace(&r, &r.at[i]); /* libraries start their threads when they are called first */
+    stay_here(&r);
     ok = ok && take_turns(&r, false, o, e) && take_turns(&r, true, o, e);
+    if (r.pinned) sched_setaffinity(0, sizeof r.allowed, &r.allowed);
     go_home(&r);
     qn_case_close(&data);
     return ok;

@@ -31,6 +31,8 @@ typedef struct qn_rivals {
 /* Loads what there is; never fails. threads: how many each may use. */
 void qn_rivals_open(qn_rivals *r, int threads);
 void qn_rivals_close(qn_rivals *r);
+/* Lets the libraries' threads, as far as they were started, run on any core but this one: the caller's. */
+void qn_rivals_leave(int cpu);
 
 /* rival_blas.c, rival_dnn.c: append what their library has; version: machine.h's words. False: it is not here. */
 bool qn_rival_blas(qn_rivals *r, int threads, const char *version);
