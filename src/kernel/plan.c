@@ -85,6 +85,7 @@ static int cut_many(qn_op op, const qn_args *args, int lanes)
 
 int qn_pieces(qn_op op, const qn_args *args, int bucket, int lanes)
 {
+    if (op == OP_matmul) return lanes; /* each piece packs all of a; it is in no model's plan */
     if (bucket == BUCKET_many) return cut_many(op, args, lanes);
     return op == OP_attend ? CUTS_FEW * lanes : lanes;
 }

@@ -19,7 +19,7 @@
 
 static bool streams(qn_op op)
 {
-    return op == OP_linear || op == OP_qlinear || op == OP_blinear || op == OP_attend || op == OP_embed;
+    return op == OP_linear || op == OP_qlinear || op == OP_blinear || op == OP_plinear || op == OP_attend || op == OP_embed;
 }
 
 static const char *misses(const qn_kernel *k, const qn_shape *s, const qn_contest_opts *o)

@@ -1,8 +1,11 @@
 /* contest_time.c - the clock of a contest. Contenders take turns, so that a disturbance hits all of them; each goes on until its
- * interval is narrow or time is up. Warm samples repeat a call until the clock can see it; before a cold one every cache is
- * filled with something else. */
+ * interval is narrow or time is up. Kernels are called as engines call them: as the one step of a plan, by exec.c.
+ * Warm samples repeat a call until the clock can see it. Cold ones of products do so too, each call with another copy of the
+ * weights, so many that none is in a cache when its turn comes: as an engine goes from layer to layer. Before cold samples of
+ * all else every cache is filled with something else. */
 #include <math.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <time.h>
 
@@ -39,9 +42,10 @@ typedef struct race {
     qn_case *data;
     qn_pool *pool;
     runner *at;
-    int n, pieces;
-    u8 *flush;
-    size_t flush_bytes;
+    int n;
+    qn_plan plan;               /* one step */
+    u8 *flush;                  /* more than fits any cache: copies of the weights, where there are some */
+    size_t flush_bytes, copy_bytes, copies, next;
     double *room;               /* sorted copy of samples */
     bool pinned;
     cpu_set_t allowed;          /* where the caller may run otherwise */
@@ -63,11 +67,37 @@ static void flush(race *r)
     qn_pool_run(r->pool, flush_lane, &a);
 }
 
-static void call(race *r, const runner *w)
+/* The weights of a product; NULL: it is none. */
+static const void *weights_of(qn_op op, const qn_args *a)
 {
-    if (w->k->rival) w->k->rival->run(w->job);
-    else if (w->k->lanes == 1) w->k->kernel->fn(&r->data->args, lane_of(0, 1));
-    else qn_pool_share(r->pool, w->k->kernel->fn, &r->data->args, r->pieces); /* as exec.c does */
+    switch (op) {
+    case OP_linear: return a->linear.w;
+    case OP_qlinear: return a->qlinear.panels;
+    case OP_blinear: return a->blinear.panels;
+    case OP_plinear: return a->plinear.panels;
+    default: return NULL;
+    }
+}
+
+static void give_weights(qn_op op, qn_args *a, const void *w)
+{
+    if (op == OP_linear) a->linear.w = w;
+    if (op == OP_qlinear) a->qlinear.panels = w;
+    if (op == OP_blinear) a->blinear.panels = w;
+    if (op == OP_plinear) a->plinear.panels = w;
+}
+
+static void call(race *r, const runner *w, bool cold)
+{
+    static const atomic_int never;
+    qn_step *s = r->plan.steps;
+    if (w->k->rival) {
+        w->k->rival->run(w->job);
+        return;
+    }
+    if (cold && r->copies) give_weights(s->op, &s->args, r->flush + r->next++ % r->copies * r->copy_bytes);
+    s->choice[qn_bucket(s->args.n)] = (qn_choice){ .kernel = w->k->kernel, .lanes = w->k->lanes ? 1 : qn_pool_n(r->pool) };
+    qn_plan_run(&r->plan, r->pool, s->args.n, 0, NULL, &never);
 }
 
 /* A step of an engine finds its lanes awake, as flush leaves them: else a product of 2 us in two shares would be timed as 10 us
@@ -75,17 +105,18 @@ static void call(race *r, const runner *w)
 static void wake(race *r, const runner *w)
 {
     const u64 until = qn_now_ns() + WAKE_NS;
-    do call(r, w);
+    do call(r, w, false);
     while (qn_now_ns() < until);
 }
 
 static double sample(race *r, const runner *w, bool cold)
 {
-    const int reps = cold ? 1 : w->reps;
-    if (cold) flush(r);
+    const bool flushed = cold && (!r->copies || w->k->rival);
+    const int reps = flushed ? 1 : w->reps;
+    if (flushed) flush(r);
     else if (w->is_short && w->k->lanes != 1) wake(r, w);
     const u64 begin = qn_now_ns();
-    for (int i = 0; i < reps; i++) call(r, w);
+    for (int i = 0; i < reps; i++) call(r, w, cold);
     return (double)(qn_now_ns() - begin) / reps;
 }
 
@@ -190,6 +221,26 @@ static void go_home(race *r)
     qn_free(r->at);
     qn_free(r->room);
     qn_pages_free(r->flush, r->flush_bytes);
+    qn_plan_close(&r->plan);
+}
+
+/* The plan of one step, with the arguments of the case. */
+static bool make_plan(race *r, qn_err *e)
+{
+    r->plan.isa = qn_cpu_isa();
+    return qn_plan_add(&r->plan, r->c->shape.op, 0, "probe", &r->data->args, e) && qn_plan_finish(&r->plan, qn_pool_n(r->pool), e);
+}
+
+static void copy_weights(race *r)
+{
+    const void *w = weights_of(r->c->shape.op, &r->data->args);
+    for (int i = 0; w && i < r->data->n_operands; i++) {
+        const qn_operand *o = &r->data->operand[i];
+        if (o->p != w || !o->bytes) continue;
+        r->copy_bytes = (o->bytes + 4095) / 4096 * 4096;
+        r->copies = r->flush_bytes / r->copy_bytes; /* 0: one alone is more than fits any cache */
+        for (size_t k = 0; k < r->copies; k++) memcpy(r->flush + k * r->copy_bytes, o->p, o->bytes);
+    }
 }
 
 static bool make_room(race *r, qn_err *e)
@@ -202,6 +253,8 @@ static bool make_room(race *r, qn_err *e)
     r->flush = qn_pages_new(r->flush_bytes, e);
     if (!r->at || !r->room || !r->flush) return false;
     memset(r->flush, 1, r->flush_bytes); /* pages that were never written are all one page of zeros */
+    if (!make_plan(r, e)) return false;
+    copy_weights(r);
     return true;
 }
 
@@ -213,8 +266,6 @@ bool qn_contest_time(qn_contest *c, qn_pool *pool, const qn_contest_opts *o, qn_
     qn_case data;
     if (!qn_case_open_timed(&data, &c->shape, o->seed ? o->seed : 1, e)) return false;
     race r = { .c = c, .data = &data, .pool = pool };
-    r.pieces = c->shape.op == OP_matmul ? qn_pool_n(pool) /* in no plan; each packs all of a */
-                                        : qn_pieces(c->shape.op, &data.args, qn_bucket(data.args.n), qn_pool_n(pool));
     bool ok = make_room(&r, e) && line_up(&r, e);
     for (int i = 0; ok && i < r.n; i++) pace(&r, &r.at[i]); /* libraries start their threads when they are called first */
     stay_here(&r);
