@@ -156,6 +156,7 @@ typedef struct fair {
     qn_memo *memo;              /* NULL: nothing is remembered */
     qn_contest *all;
     int n, wrong;
+    bool resident;              /* the model fits the caches */
     qn_ceilings ceilings;
     qn_bar bar;                 /* over all shapes */
     u64 begin_ns;
@@ -243,12 +244,13 @@ static bool hold(fair *f, qn_contest *k, const qn_spec *spec, qn_err *e)
 {
     const probe_args *a = f->a;
     const qn_contest_opts o = { .isa = a->isa, .threads = qn_pool_n(f->pool), .seconds = a->seconds, .seed = a->seed,
-                                .timeout_s = a->timeout_s, .memo = f->memo,
+                                .timeout_s = a->timeout_s, .resident = f->resident, .memo = f->memo,
                                 .progress = tell, .user = f };
     const int threads = qn_pool_n(f->pool);
     qn_err ignored = { 0 }; /* a cache that fails is no reason to stop */
     if (!qn_contest_open(k, &spec->shape, &f->rivals, &o, e)) return false;
     k->engine_ns = spec->engine_ns;
+    k->deepest = spec->deepest;
     qn_contest_add_up(k, f->all, f->n - 1);
     const u64 begin = qn_now_ns();
     if (f->memo && !a->no_cache) qn_memo_get(f->memo, k, threads, &f->damaged, &ignored);
@@ -295,6 +297,9 @@ static bool open_fair(fair *f, qn_err *e)
     if (!f->all) return false;
     qn_rivals_open(&f->rivals, qn_pool_n(f->pool));
     open_memo(f);
+    qn_topology t;
+    qn_cpu_topology(&t);
+    f->resident = f->specs.model_bytes && f->specs.model_bytes <= t.l3 / 2; /* KV and scratch need some too */
     const bool known = qn_cli_need_ceilings(f->c, &engine, e) && qn_cli_kept_ceilings(&engine, &f->ceilings, note);
     if (!known && e->code == QN_ECANCELLED) return false;
     int variants = f->rivals.n;

@@ -6,8 +6,17 @@
 #include "probe/contest.h"
 #include "probe/ceilings.h"
 
-typedef struct qn_spec { qn_shape shape; double engine_ns; } qn_spec; /* engine_ns: from a trace; 0 */
-typedef struct qn_specs { qn_spec *at; int n, cap; } qn_specs;
+typedef struct qn_spec {
+    qn_shape shape;
+    double engine_ns;       /* from a trace; else 0 */
+    bool deepest;           /* attention: no context of the model is longer */
+} qn_spec;
+
+typedef struct qn_specs {
+    qn_spec *at;
+    int n, cap;
+    u64 model_bytes;        /* of the model's weights; 0: they are of no model */
+} qn_specs;
 
 /* probe_specs.c: each adds shapes that are not there yet. */
 bool qn_specs_add_text(qn_specs *s, const char *text, qn_err *e);

@@ -57,7 +57,7 @@ static bool add(qn_specs *s, const qn_shape *shape, double engine_ns, qn_err *e)
         s->at = at;
         s->cap = cap;
     }
-    s->at[s->n++] = (qn_spec){ *shape, engine_ns };
+    s->at[s->n++] = (qn_spec){ .shape = *shape, .engine_ns = engine_ns };
     return true;
 }
 
@@ -82,16 +82,19 @@ bool qn_specs_add_model(const qn_cli *c, qn_specs *s, const char *name, const qn
     static const struct { int rows, depth; } passes[] = { { 1, 512 }, { 4, 512 }, { 256, 0 } }; /* one for each bucket */
     qn_model *m = NULL;
     qn_engine *en = NULL;
+    qn_model_info info;
     if (!qn_cli_open(c, name, args, &m, &en, e)) return false;
+    qn_model_get_info(m, &info);
+    s->model_bytes = info.n_bytes;
     bool ok = true;
     for (size_t p = 0; p < QN_COUNT(passes); p++)
         for (int i = 0; ok && i < qn_engine_n_steps(en); i++) {
+            const int most = info.n_ctx_train - passes[p].rows;
             qn_step_info step;
-            qn_engine_get_step(en, i, passes[p].rows, passes[p].depth, &step);
+            qn_engine_get_step(en, i, passes[p].rows, most > 0 ? qn_mini(passes[p].depth, most) : passes[p].depth, &step);
             ok = qn_specs_add_text(s, step.shape, e);
+            if (ok && s->at[s->n - 1].shape.op == OP_attend) s->at[s->n - 1].deepest = most > 0 && most <= passes[p].depth;
         }
-    qn_model_info info;
-    qn_model_get_info(m, &info);
     for (size_t i = 0; ok && i < QN_COUNT(of_vocab); i++) {
         char text[QN_SHAPE_TEXT];
         snprintf(text, sizeof text, of_vocab[i], info.n_vocab);

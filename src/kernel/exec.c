@@ -14,6 +14,7 @@ typedef struct band {
     const qn_plan *plan;    /* has the times; NULL: nobody asks for them */
     int n, lanes;
     int longs, pieces;      /* of all members; the long ones are taken first */
+    bool shared;            /* by the lanes; else the caller runs all of it: each member has too little work to wake others for */
     member m[QN_TOGETHER];
 } band;
 
@@ -48,6 +49,7 @@ static void join_band(band *b, const qn_step *s, int rows)
     *m = (member){ .fn = c->kernel->fn, .args = s->args };
     m->args.n = rows;
     m->shorts = alone || b->lanes == 1 ? 1 : s->pieces[qn_bucket(rows)];
+    b->shared = b->shared || m->shorts > 1;
     if (m->shorts == b->lanes && s->streams && qn_bucket(rows) != BUCKET_many) m->longs = b->lanes;
     b->longs += m->longs;
     b->pieces += m->longs + m->shorts;
@@ -89,7 +91,7 @@ static void keep_times(const band *b, int first, const qn_exec_trace *t, u64 beg
     for (int k = 0; k < b->n; k++) {
         const qn_cost c = qn_ops[b->plan->steps[first + k].op].cost(&b->m[k].args, t->ctx);
         const qn_step_mark m = { .pass = t->pass, .step = (u32)(first + k), .phase = t->phase, .rows = b->m[k].args.n,
-                                 .pos = t->pos, .lanes = b->pieces == 1 ? 1 : b->lanes, .begin = begin, .end = begin + ns[k],
+                                 .pos = t->pos, .lanes = b->shared ? b->lanes : 1, .begin = begin, .end = begin + ns[k],
                                  .bytes = c.bytes, .flops = c.flops, .times = b->plan->times + k * b->lanes };
         qn_tracer_step(t->tracer, &m);
         begin += ns[k];
@@ -103,12 +105,14 @@ bool qn_plan_run(const qn_plan *p, qn_pool *pool, int n, int n_logits, const qn_
         const int rows = p->steps[i].logits ? n_logits : n;
         if (atomic_load_explicit(cancel, memory_order_relaxed)) return false;
         b.n = b.longs = b.pieces = 0;
+        b.shared = false;
         do join_band(&b, &p->steps[i + b.n], rows);
         while (p->steps[i + b.n - 1].with_next);
         if (rows == 0) continue;
         if (b.plan && b.pieces > 1) memset(p->times, 0, (size_t)(b.n * b.lanes) * sizeof *p->times);
         const u64 begin = b.plan ? qn_now_ns() : 0;
-        qn_pool_share(pool, run_piece, &b, b.pieces);
+        if (b.shared) qn_pool_share(pool, run_piece, &b, b.pieces);
+        else for (int k = 0; k < b.pieces; k++) run_piece(&b, lane_of(k, b.pieces));
         if (b.plan) keep_times(&b, i, trace, begin);
     }
     return true;

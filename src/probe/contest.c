@@ -73,7 +73,7 @@ const qn_contender *qn_contest_find(const qn_contest *c, const qn_kernel *k, int
 bool qn_contest_open(qn_contest *c, const qn_shape *shape, const qn_rivals *rivals, const qn_contest_opts *o, qn_err *e)
 {
     int n = QN_RIVALS;
-    *c = (qn_contest){ .shape = *shape, .by_cold = streams(shape->op), .best = -1, .next = -1, .chosen = -1 };
+    *c = (qn_contest){ .shape = *shape, .by_cold = streams(shape->op) && !o->resident, .best = -1, .next = -1, .chosen = -1 };
     qn_shape_print(shape, true, c->text);
     if (!qn_case_fits(shape)) return qn_fail(e, QN_EUSAGE, "%s: the sizes are no multiple of the type's block", c->text);
     c->cost = qn_ops[shape->op].cost(&shape->args, shape->depth);

@@ -26,13 +26,15 @@ typedef struct qn_contest {
     qn_shape shape;
     char text[QN_SHAPE_TEXT];
     qn_cost cost;
-    bool by_cold;               /* ranked by the cold time: ops that stream weights or cache find them cold in an engine */
+    bool by_cold;               /* ranked by the cold time: ops that stream weights or cache find them cold in an engine, unless
+                                 * all of its model fits the caches */
     qn_contender *at;
     int n;
     int best, next;             /* right and fastest; -1: none */
     int chosen;                 /* the one an untuned plan takes; -1: none */
     bool noise;                 /* best and next are closer than their intervals */
     double parts_ns;            /* of a fused op: the best times of its parts, added up; 0: it is none, or they are not known */
+    bool deepest;               /* attention: no context of its model is longer */
     double engine_ns;           /* what the engine itself took for this shape, from a trace; 0: not known */
 } qn_contest;
 
@@ -43,6 +45,7 @@ typedef struct qn_contest_opts {
     double interval;            /* stop when every interval is narrower than this share of its median; 0: 0.02 */
     u64 seed;
     int timeout_s;
+    bool resident;              /* the shapes are those of a model that fits the caches whole: rank by the warm time */
     struct qn_memo *memo;       /* keeps references; may be NULL */
     qn_progress_fn progress;    /* may be NULL */
     void *user;

@@ -228,7 +228,8 @@ static void go_home(race *r)
 static bool make_plan(race *r, qn_err *e)
 {
     r->plan.isa = qn_cpu_isa();
-    return qn_plan_add(&r->plan, r->c->shape.op, 0, "probe", &r->data->args, e) && qn_plan_finish(&r->plan, qn_pool_n(r->pool), e);
+    return qn_plan_add(&r->plan, r->c->shape.op, 0, "probe", &r->data->args, e) &&
+           qn_plan_finish(&r->plan, qn_pool_n(r->pool), e);
 }
 
 static void copy_weights(race *r)

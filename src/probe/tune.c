@@ -74,8 +74,9 @@ static const qn_contender *favourite(const qn_contest *c, const qn_kernel *only)
 {
     const qn_contender *best = default_of(c);
     double most = 1;
-    /* 9 rows or 512, a context of 10 tokens or of 8,192: one size cannot say how many threads */
-    const bool varies = qn_bucket(c->shape.args.n) == BUCKET_many || c->shape.op == OP_attend;
+    /* 9 rows or 512, a context of 10 tokens or of 8,192: one size cannot say how many threads. But where one thread is enough
+     * for the longest context, it is for all. */
+    const bool varies = qn_bucket(c->shape.args.n) == BUCKET_many || (c->shape.op == OP_attend && !c->deepest);
     if (!best) return NULL;
     if (only && best->kernel != only) best = NULL, most = 0;
     for (int i = 0; i < c->n; i++) {
