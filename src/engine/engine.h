@@ -56,6 +56,11 @@ extern const qn_remote qn_device_pages;                             /* how pages
 /* Logits of the newest pass are in b.logits: on a device they stay there until somebody wants them. */
 bool qn_device_fetch(qn_engine *en, qn_err *e);
 
+/* ahead.c: whether a device would make tokens of this timeline without asking back; and n of them (at most QN_CUDA_DECODE_MOST,
+ * and as many as fit) drawn by p, which qn_sampler_few allows for QN_CUDA_BEST and whose typical_p is 1. As qn_session_decode. */
+bool qn_session_ahead(const qn_session *s);
+bool qn_session_draw(qn_session *s, int n, const qn_sampling *p, u64 n_drawn, i32 *ids, qn_err *e);
+
 /* timeline.c: the part of a session that is about pages */
 void qn_timeline_truncate(qn_session *s, int n);   /* forget what is behind the first n tokens */
 void qn_timeline_adopt(qn_session *s);             /* take published pages for what is queued */

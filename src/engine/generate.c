@@ -21,9 +21,6 @@ typedef struct job {
     u64 last_ns;              /* when the token before was there */
     int most;                 /* tokens to make */
     bool few;                 /* the best QN_CUDA_BEST logits are enough, and a device lists them */
-    int n_best;               /* those of the token at hand; 0: all logits are there */
-    i32 ids[QN_CUDA_BEST];
-    float values[QN_CUDA_BEST];
 } job;
 
 static bool check(const job *j, qn_err *e)
@@ -121,34 +118,14 @@ static bool finish(job *j, qn_err *e)
 
 static bool recorded(const job *j) { return j->s->en->rec && j->s->en->rec->tokens; }
 
-/* From the best logits alone where these were all that came down from a device. */
-static i32 choose(job *j, float *logprob)
-{
-    const qn_session *s = j->s;
-    const qn_sampling *p = &j->r->sampling;
-    const u64 n_drawn = (u64)j->out->n_new;
-    if (j->n_best == 0)
-        return qn_sampler_draw(&j->sampler, s->logits, p, s->tokens, (size_t)s->n_tokens, n_drawn, logprob);
-    *logprob = NAN;
-    return qn_sampler_draw_few(&j->sampler, j->ids, j->values, j->n_best, p, n_drawn);
-}
-
-/* What the next token is chosen from, out of the device. */
-static bool fetch(job *j, qn_err *e)
-{
-    const qn_session *s = j->s;
-    const i64 row = (s->logits - s->en->b.logits) / s->en->m->n_vocab;
-    j->n_best = j->few ? qn_cuda_best(s->en->cuda, (int)row, j->ids, j->values) : 0;
-    return j->n_best > 0 || qn_device_fetch(s->en, e);
-}
-
 /* The next token, chosen. */
 static i32 draw(job *j, float *logprob)
 {
     const qn_session *s = j->s;
     qn_result *out = j->out;
     const u64 begin = recorded(j) ? qn_now_ns() : 0;
-    const i32 id = choose(j, logprob);
+    const i32 id = qn_sampler_draw(&j->sampler, s->logits, &j->r->sampling, s->tokens, (size_t)s->n_tokens, (u64)out->n_new,
+                                   logprob);
     if (out->n_new == 0) out->first_ns = qn_now_ns() - j->begin;
     out->ids[out->n_new++] = id;
     if (recorded(j)) qn_record_sample(s->en, j->request, begin, qn_now_ns());
@@ -170,7 +147,7 @@ static int hand_out(job *j, const made *t, qn_err *e)
     return stop;
 }
 
-/* Only the likeliest token is ever wanted, and nobody looks at the others: then a device may run ahead. */
+/* Only the likeliest token is ever wanted, and nobody looks at the others. */
 static bool is_plain_greedy(const qn_sampling *p)
 {
     return (p->temp <= 0 || p->top_k == 1) && p->n_probs == 0 && p->n_bias == 0 && !qn_sampling_penalises(p);
@@ -179,13 +156,41 @@ static bool is_plain_greedy(const qn_sampling *p)
 #define AHEAD 16 /* tokens at once: what is made behind an end is thrown away */
 static_assert(AHEAD <= QN_CUDA_DECODE_MOST, "each has a place in made_ns");
 
+/* One token, from the best logits alone where these are all that came down. */
+static bool draw_few(job *j, i32 *id, qn_err *e)
+{
+    qn_session *s = j->s;
+    const qn_sampling *p = &j->r->sampling;
+    i32 ids[QN_CUDA_BEST];
+    float values[QN_CUDA_BEST];
+    while (!s->logits)
+        if (!qn_engine_step(s->en, NULL, e)) return false;
+    const i64 row = (s->logits - s->en->b.logits) / s->en->m->n_vocab;
+    const int n = qn_cuda_best(s->en->cuda, (int)row, ids, values);
+    const u64 n_drawn = (u64)j->out->n_new;
+    if (n == 0 && !qn_device_fetch(s->en, e)) return false;
+    *id = n ? qn_sampler_draw_few(&j->sampler, ids, values, n, p, n_drawn)
+            : qn_sampler_draw(&j->sampler, s->logits, p, s->tokens, (size_t)s->n_tokens, n_drawn, NULL);
+    if (recorded(j)) qn_record_made(s->en, 0, qn_now_ns());
+    return true;
+}
+
+/* At most n tokens behind the timeline; returns how many, 0: failed. */
+static int next_tokens(job *j, int n, i32 *ids, qn_err *e)
+{
+    const qn_sampling *p = &j->r->sampling;
+    if (!j->few) return qn_session_decode(j->s, n, ids, e) ? n : 0;
+    if (n == 1 || p->typical_p < 1 || !qn_session_ahead(j->s)) return draw_few(j, ids, e);
+    return qn_session_draw(j->s, n, p, (u64)j->out->n_new, ids, e) ? n : 0;
+}
+
 static bool run_ahead(job *j, qn_err *e)
 {
     qn_session *s = j->s;
     qn_result *out = j->out;
     i32 ids[AHEAD];
-    int n = 1;
-    if (!qn_session_decode(s, 1, ids, e)) return false; /* from the prompt's logits */
+    int n = next_tokens(j, 1, ids, e); /* from the prompt's logits */
+    if (n == 0) return false;
     out->first_ns = qn_now_ns() - j->begin;
     for (;;) {
         const int before = s->n_tokens - n + 1; /* of the timeline, without what this round made */
@@ -200,8 +205,8 @@ static bool run_ahead(job *j, qn_err *e)
             return true;
         }
         const i32 last = ids[n - 1];
-        n = qn_mini(AHEAD, j->most - out->n_new);
-        if (!qn_session_push(s, last, e) || !qn_session_decode(s, n, ids, e)) return false;
+        n = qn_session_push(s, last, e) ? next_tokens(j, qn_mini(AHEAD, j->most - out->n_new), ids, e) : 0;
+        if (n == 0) return false;
     }
 }
 
@@ -214,7 +219,7 @@ static void name_stop(const job *j)
 
 static bool run_tokens(job *j, qn_err *e)
 {
-    if (j->most > 0 && j->s->en->cuda && is_plain_greedy(&j->r->sampling)) {
+    if (j->most > 0 && j->s->en->cuda && (j->few || is_plain_greedy(&j->r->sampling))) {
         if (!run_ahead(j, e)) return false;
         name_stop(j);
         return true;
@@ -223,7 +228,7 @@ static bool run_tokens(job *j, qn_err *e)
     qn_result *out = j->out;
     while (out->n_new < j->most) {
         float logprob;
-        if (!fetch(j, e)) return false;
+        if (!qn_device_fetch(s->en, e)) return false;
         const i32 id = draw(j, &logprob);
         const int stop = hand_out(j, &(made){ id, s->n_tokens, logprob, 0 }, e);
         if (stop < 0) return false;

@@ -49,6 +49,9 @@ typedef struct qn_cangles { uint64_t table, freq; int n_pos, n_pair; float mscal
 enum { QN_LIST_KEYS = 1024, QN_LIST_BEST = 64 };
 typedef struct qn_clist { uint64_t logits, keys, out; uint32_t n, pitch, out_pitch; } qn_clist; /* pitch: keys of a row */
 
+/* A draw from a row's best, as engine/sampler.c does it: among the first n, cut by top_p, min_p. u: where in [0, 1) it falls. */
+typedef struct qn_cdraw { uint64_t keys, next, out; double u; float temp, top_p, min_p; int n; } qn_cdraw; /* next, out: i32 */
+
 /* Rotation of q and k, and k and v into the cache, in one launch. */
 typedef struct qn_crotate { qn_crope rope; qn_cstore store; } qn_crotate;
 
@@ -147,6 +150,7 @@ typedef struct qn_crun {
     uint64_t parts;           /* [n_head, chunks, d_head + 2] of float and tag: attention of parts of a context */
     uint64_t best;            /* [blocks, 2]: logit and tag, token and tag */
     uint64_t chosen;          /* [n_tokens] i32, for the host */
+    uint64_t next;            /* i32: the first token, made by a kernel in front; 0: it is `token` */
     uint64_t stamps;          /* [1 + n_tokens * n_phases] ns: when the last block began, was done with each; 0: none wanted */
     uint32_t n_groups;        /* a multiple of 8 */
     uint32_t n_phases, n_tokens, epoch; /* epoch: tokens that ran before */

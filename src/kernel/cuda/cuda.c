@@ -121,15 +121,26 @@ static bool copy_tables(qn_cuda *c, qn_err *e)
     return qn_driver_ok(d, d->copy_up(twin(c, n->tables), n->tables, bytes, c->gpu.stream), "copying page tables", e);
 }
 
+/* n tokens of one sequence are on their way: their times with them, and all of it awaited. */
+static bool finish_tokens(qn_cuda *c, int n, u64 *ns, qn_err *e)
+{
+    if (ns && !qn_persist_stamps(c, n, e)) return false;
+    if (!qn_gpu_wait(&c->gpu, e)) return false;
+    if (ns) qn_persist_times(c, n, ns);
+    c->n_fresh = 1;
+    return true;
+}
+
 bool qn_cuda_run(qn_cuda *c, int n, int n_logits, u64 *ns, qn_err *e)
 {
     c->n_fresh = 0;
     if (!qn_gpu_enter(&c->gpu, e) || !copy_tables(c, e)) return false;
-    const bool one = n == 1 && n_logits == 1 && c->persist; /* its row comes with the launch */
-    if (one ? !qn_persist_run(c, 1, ns, e) : !copy_rows(c, e) || !qn_program_run(c, n, n_logits, ns, e)) return false;
-    if (!qn_shortlist_launch(c, n_logits, e) || !qn_gpu_wait(&c->gpu, e)) return false;
-    if (ns && one) qn_persist_times(c, 1, ns);
-    if (ns && !one) qn_program_times(c, n, n_logits, ns);
+    if (n == 1 && n_logits == 1 && c->persist) /* its row comes with the launch */
+        return qn_persist_run(c, &(qn_persist_part){ .n = 1 }, ns, e) && qn_shortlist_launch(c, 1, e) &&
+               finish_tokens(c, 1, ns, e);
+    if (!copy_rows(c, e) || !qn_program_run(c, n, n_logits, ns, e) || !qn_shortlist_launch(c, n_logits, e) ||
+        !qn_gpu_wait(&c->gpu, e)) return false;
+    if (ns) qn_program_times(c, n, n_logits, ns);
     c->n_fresh = n_logits;
     return true;
 }
@@ -140,11 +151,22 @@ const char *qn_cuda_why_not(const qn_cuda *c) { return c->why_not; }
 bool qn_cuda_decode(qn_cuda *c, int n, i32 *out, u64 *ns, qn_err *e)
 {
     c->n_fresh = 0;
-    if (!qn_gpu_enter(&c->gpu, e) || !copy_tables(c, e) || !qn_persist_run(c, n, ns, e)) return false;
-    if (!qn_shortlist_launch(c, 1, e) || !qn_gpu_wait(&c->gpu, e)) return false;
-    if (ns) qn_persist_times(c, n, ns);
+    if (!qn_gpu_enter(&c->gpu, e) || !copy_tables(c, e) || !qn_persist_run(c, &(qn_persist_part){ .n = n }, ns, e) ||
+        !qn_shortlist_launch(c, 0, e) || !finish_tokens(c, n, ns, e)) return false;
     memcpy(out, qn_persist_chosen(c), (size_t)n * sizeof *out);
-    c->n_fresh = 1;
+    return true;
+}
+
+bool qn_cuda_draw(qn_cuda *c, int n, const qn_cuda_rules *r, const double *u, i32 *out, u64 *ns, qn_err *e)
+{
+    c->n_fresh = 0;
+    if (!qn_gpu_enter(&c->gpu, e) || !copy_tables(c, e)) return false;
+    for (int i = 0; i < n; i++) {
+        const qn_persist_part part = { .at = i, .n = 1, .next = i ? qn_shortlist_next(c) : 0 };
+        if (!qn_persist_run(c, &part, ns, e) || !qn_shortlist_draw(c, r, u[i], i, e)) return false;
+    }
+    if (!qn_shortlist_launch(c, 0, e) || !finish_tokens(c, n, ns, e)) return false;
+    memcpy(out, qn_shortlist_drawn(c), (size_t)n * sizeof *out);
     return true;
 }
 

@@ -58,6 +58,10 @@ bool qn_cuda_can_decode(const qn_cuda *c);
 bool qn_cuda_decode(qn_cuda *c, int n, i32 *out, u64 *ns, qn_err *e);
 #define QN_CUDA_DECODE_MOST 32
 
+/* The same, each drawn from the top_k best (at most QN_CUDA_BEST), cut by top_p and min_p; u [n]: where in [0, 1) they fall. */
+typedef struct qn_cuda_rules { int top_k; float temp, top_p, min_p; } qn_cuda_rules;
+bool qn_cuda_draw(qn_cuda *c, int n, const qn_cuda_rules *r, const double *u, i32 *out, u64 *ns, qn_err *e);
+
 /* From now on, or no longer, a pass also finds the best logits of each row (if they are few rows) and brings these down. best:
  * those of a row of the newest pass into ids and values, [QN_CUDA_BEST], best first, a tie to the lower id; returns how many, all
  * where the vocabulary is smaller; 0: that pass has none. */

@@ -135,22 +135,27 @@ void qn_persist_times(const qn_cuda *c, int n, u64 *ns)
         }
 }
 
-bool qn_persist_run(qn_cuda *c, int n, bool timed, qn_err *e)
+bool qn_persist_run(qn_cuda *c, const qn_persist_part *part, bool timed, qn_err *e)
 {
     qn_persist *p = c->persist;
-    const qn_driver *d = &c->gpu.d;
     if (timed && !make_stamps(c, p, e)) return false;
     qn_crun r = p->run;
-    r.n_tokens = (u32)n;
+    r.n_tokens = (u32)part->n;
     r.epoch = p->epoch;
     r.token = c->need.tokens[0];
-    r.pos = c->need.pos[0];
+    r.next = part->next;
+    r.pos = c->need.pos[0] + part->at;
     r.first = c->need.first[0];
-    r.stamps = timed ? p->stamps_at : 0;
-    p->epoch += (u32)n;
+    /* it begins where the last phase of the token before ended: what was done between the two counts for that phase */
+    r.stamps = timed ? p->stamps_at + 8 * (u64)part->at * (u64)p->l.n_phases : 0;
+    p->epoch += (u32)part->n;
     const qn_grid g = { (unsigned)p->l.n_blocks, 1, QN_P_THREADS, (unsigned)p->l.smem };
-    if (!qn_gpu_launch_together(&c->gpu, kernel_of(&p->l), g, &r, e)) return false;
-    if (!timed) return true;
+    return qn_gpu_launch_together(&c->gpu, kernel_of(&p->l), g, &r, e);
+}
+
+bool qn_persist_stamps(qn_cuda *c, int n, qn_err *e)
+{
+    const qn_persist *p = c->persist;
     const size_t bytes = (1 + (size_t)n * (size_t)p->l.n_phases) * sizeof *p->stamps;
-    return qn_driver_ok(d, d->copy_down(p->stamps, p->stamps_at, bytes, c->gpu.stream), "fetching stamps", e);
+    return qn_driver_ok(&c->gpu.d, c->gpu.d.copy_down(p->stamps, p->stamps_at, bytes, c->gpu.stream), "fetching stamps", e);
 }

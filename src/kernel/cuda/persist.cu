@@ -365,7 +365,7 @@ template <bool WIDE, int LANES> static __device__ __forceinline__ void walk(cons
     float *sums = reinterpret_cast<float *>(room + a.form_bytes);
     uint16_t *const all_groups = reinterpret_cast<uint16_t *>(room + a.form_bytes + QN_P_SUMS);
     const uint32_t ring = ring_at(a, smem), warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    mind m = { 0, 0, 0, 0, a.token };
+    mind m = { 0, 0, 0, 0, a.next ? *at<const int>(a.next) : a.token };
     stamp(a, 0);
 #pragma unroll 1
     for (m.token = 0; m.token < a.n_tokens; m.token++) {

@@ -48,11 +48,16 @@ struct qn_cuda {
     const char *why_not;
 };
 
+/* Of the tokens that are made without asking back: from the at-th on n of them, in one launch; next: where the first of these is,
+ * on the device; 0: it is row 0 of the pass. */
+typedef struct qn_persist_part { int at, n; u64 next; } qn_persist_part;
+
 /* persist.c: tokens of one sequence, by the persistent kernel. make: true without one where the plan or the device has no place
  * for it. */
 bool qn_persist_make(qn_cuda *c, qn_err *e);
-bool qn_persist_run(qn_cuda *c, int n, bool timed, qn_err *e);
-void qn_persist_times(const qn_cuda *c, int n, u64 *ns); /* of a timed run that has ended */
+bool qn_persist_run(qn_cuda *c, const qn_persist_part *p, bool timed, qn_err *e);
+bool qn_persist_stamps(qn_cuda *c, int n, qn_err *e); /* of n timed tokens, on their way down */
+void qn_persist_times(const qn_cuda *c, int n, u64 *ns); /* once they are there */
 const i32 *qn_persist_chosen(const qn_cuda *c);
 void qn_persist_close(qn_cuda *c);
 
@@ -60,6 +65,10 @@ void qn_persist_close(qn_cuda *c);
 bool qn_shortlist_make(qn_cuda *c, qn_err *e);
 bool qn_shortlist_launch(qn_cuda *c, int rows, qn_err *e);
 void qn_shortlist_close(qn_cuda *c);
+/* The i-th draw of a round from row 0: into `next` on the device, which is where the next token begins, and `drawn` here. */
+bool qn_shortlist_draw(qn_cuda *c, const qn_cuda_rules *r, double u, int i, qn_err *e);
+u64 qn_shortlist_next(const qn_cuda *c);
+const i32 *qn_shortlist_drawn(const qn_cuda *c);
 
 /* upload.c: places everything the plan's steps point to. find: where a host pointer's twin is; NULL: nowhere. */
 bool qn_upload(qn_cuda *c, const qn_cuda_load *l, qn_err *e);
