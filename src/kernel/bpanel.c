@@ -13,39 +13,64 @@
 
 size_t qn_bpanel_bytes(int cols) { return sizeof(qn_bpanel) + (size_t)(cols / QN_QUAD) * sizeof(qn_quad); }
 
+/* Eight numbers of 16 bits. Signed, since SSE2 compares no others; without their signs all of them are positive. */
+typedef i16 eight __attribute__((vector_size(16)));
+
+static eight read8(const u16 *p)
+{
+    eight v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+
+#if defined(__SSE2__)
+static eight larger(eight a, eight b) { return (eight)_mm_max_epi16((__m128i)a, (__m128i)b); }
+#else
+static eight larger(eight a, eight b)
+{
+    const eight which = a > b;
+    return (a & which) | (b & ~which);
+}
+#endif
+
 /* f16 to bf16. Numbers that are normal in f16, which is nearly all: three bits fewer and another bias, in 16-bit arithmetic.
- * A run with zeros, denormals, infinities or NaN goes the long way. */
+ * Zeros, denormals, infinities and NaN (one of 400 in a matrix of small weights) go the long way. */
 static void narrow_run(const u16 *in, u16 *out)
 {
-    u16 odd = 0;
-    for (int i = 0; i < RUN; i++) {
-        const u16 mag = in[i] & 0x7FFF;
-        odd |= (u16)((u16)(mag - 0x0400) >= 0x7800);
-        out[i] = (u16)(((u16)(mag + 3 + (mag >> 3 & 1)) >> 3) + (112 << 7) + (in[i] & 0x8000));
+    eight odd = { 0 };
+    for (int i = 0; i < RUN; i += 8) {
+        const eight v = read8(in + i), mag = v & 0x7FFF;
+        odd |= (mag < 0x0400) | (mag > 0x7BFF);
+        const eight b = ((mag + 3 + (mag >> 3 & 1)) >> 3) + (112 << 7) + (v & (i16)0x8000);
+        memcpy(out + i, &b, sizeof b);
     }
-    for (int i = 0; odd && i < RUN; i++) out[i] = qn_f32_bf16(qn_f16_f32(in[i]));
+    u64 any[2];
+    memcpy(any, &odd, sizeof any);
+    for (int i = 0; any[0] | any[1] && i < RUN; i++)
+        if ((u16)((in[i] & 0x7FFF) - 0x0400) >= 0x7800) out[i] = qn_f32_bf16(qn_f16_f32(in[i]));
 }
 
 /* What the row's codes leave out: the exponent 15 below that of its largest weight. Rounding keeps order, so the largest f16 is
  * the largest bf16. */
 static u16 base_of(qn_dtype type, const u16 *row, int cols)
 {
-    u16 most = 0;
-    for (int i = 0; i < cols; i++) {
-        const u16 mag = row[i] & 0x7FFF;
-        most = mag > most ? mag : most;
-    }
-    if (type == DT_f16) most = qn_f32_bf16(qn_f16_f32(most)) & 0x7FFF;
-    return most >> 7 > 15 ? (u16)((most >> 7) - 15) * 128 : 0;
+    eight top = { 0 };
+    for (int i = 0; i < cols; i += 8) top = larger(read8(row + i) & 0x7FFF, top);
+    i16 most = 0;
+    for (int i = 0; i < 8; i++) most = top[i] > most ? top[i] : most;
+    if (type == DT_f16) most = qn_f32_bf16(qn_f16_f32((u16)most)) & 0x7FFF;
+    return most >> 7 > 15 ? (u16)(((most >> 7) - 15) * 128) : 0;
 }
 
 /* bf16 to codes. What lies below the window is nearer to the least code, 1, or to zero. */
 static void code_run(u16 *v, u16 base)
 {
-    for (int i = 0; i < RUN; i++) {
-        const u16 mag = v[i] & 0x7FFF, over = mag > base ? (u16)(mag - base) : 0;
-        const u16 least = (u16)(mag <= base && mag != 0 && mag + 128 > base);
-        v[i] = (u16)((v[i] & 0x8000) | over | least);
+    const eight none = { 0 }, from = none + (i16)base, half = larger(from - 128, none);
+    for (int i = 0; i < RUN; i += 8) {
+        const eight all = read8(v + i), mag = all & 0x7FFF, over = larger(mag, from) - from;
+        const eight least = (mag > half) & (over == 0); /* -1 where it is */
+        const eight code = (all & (i16)0x8000) | (over - least);
+        memcpy(v + i, &code, sizeof code);
     }
 }
 
