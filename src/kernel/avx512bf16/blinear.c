@@ -51,10 +51,13 @@ INLINE void open_quad(const key *k, const qn_quad *q, __m512bh v[4])
     v[3] = based(k, joined(_mm512_slli_epi16(c, 4), k->sign, d));
 }
 
-INLINE void fetch(const qn_quad *q, const int how)
+/* Asks for a quad: near, into the second cache, or far, past it, what will be used once. */
+INLINE void fetch(const qn_quad *q, const bool near)
 {
     UNROLL
-    for (int i = 0; i < 3; i++) __builtin_prefetch(q->w[i], 0, how);
+    for (int i = 0; i < 3; i++)
+        if (near) __builtin_prefetch(q->w[i], 0, 2);
+        else __builtin_prefetch(q->w[i], 0, 0);
 }
 
 /* Keeps the compiler from making a pointer of each row of it. */
@@ -163,8 +166,8 @@ INLINE void stream(const task *t, const variant v, const int R, const int P, __m
     for (int q = 0; q < t->pairs / 4; q++) UNROLL
     for (int p = 0; p < P; p++) {
         __m512bh four[4];
-        if (keep) fetch(&w[p][q] + CHUNK / 4, 2); /* the next chunk, to be there when the tiles of this one are done */
-        else if (v.fetch) fetch(&w[p][q] + AHEAD, 0);
+        if (keep) fetch(&w[p][q] + CHUNK / 4, true); /* the next chunk, to be there when the tiles of this one are done */
+        else if (v.fetch) fetch(&w[p][q] + AHEAD, false);
         open_quad(&k[p], &w[p][q], four);
         UNROLL
         for (int i = 0; keep && i < 4; i++) keep[p * CHUNK + 4 * q + i] = four[i];
