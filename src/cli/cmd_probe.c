@@ -208,7 +208,7 @@ static bool gather(fair *f, qn_err *e)
     if (a->trace && !qn_specs_add_trace(&f->specs, a->trace, e)) return false;
     if (!a->specs.n && !f->c->n_args && !a->trace && !qn_specs_add_built_in(&f->specs, e)) return false;
     qn_specs_filter(&f->specs, o.op, o.type);
-    if (!f->c->n_args && !a->trace && !qn_specs_add_parts(&f->specs, e)) return false;
+    if (!qn_specs_add_parts(&f->specs, f->c->n_args || a->trace, e)) return false;
     return f->specs.n || qn_fail(e, QN_EUSAGE, "no shape is of this op and type");
 }
 
@@ -344,8 +344,8 @@ static bool keep_winners(fair *f, qn_buf *out, qn_err *e)
     if (ok && !f->a->builtin)
         qn_cli_note(f->c, "%zu shapes are tuned in %s; `quern plan` says where it is used", winners.n, path);
     for (size_t i = 0; ok && i < winners.n; i++)
-        qn_cli_debug(f->c, "%s %s: %s, %.2fx", qn_ops[winners.at[i].op].name, winners.at[i].shape, winners.at[i].kernel->name,
-                     winners.at[i].gain);
+        qn_cli_debug(f->c, "%s %s: %s, %.2fx", qn_ops[winners.at[i].op].name, winners.at[i].shape,
+                     winners.at[i].kernel ? winners.at[i].kernel->name : "apart", winners.at[i].gain);
     qn_tuned_close(&winners);
     qn_free(path);
     return ok;

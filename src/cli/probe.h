@@ -23,8 +23,8 @@ bool qn_specs_add_text(qn_specs *s, const char *text, qn_err *e);
 bool qn_specs_add_built_in(qn_specs *s, qn_err *e);
 bool qn_specs_add_model(const qn_cli *c, qn_specs *s, const char *name, const qn_engine_args *args, qn_err *e);
 bool qn_specs_add_trace(qn_specs *s, const char *path, qn_err *e);
-/* Puts the parts of fused ops before them. */
-bool qn_specs_add_parts(qn_specs *s, qn_err *e);
+/* Puts the parts of fused ops before them; by_plans: only of those that plans may leave apart. */
+bool qn_specs_add_parts(qn_specs *s, bool by_plans, qn_err *e);
 /* Leaves only those of an op and type; -1: any. */
 void qn_specs_filter(qn_specs *s, int op, int type);
 void qn_specs_close(qn_specs *s);

@@ -31,7 +31,7 @@ static const char *const built_in[] = {
     "op=headnorm n=64 heads=16 d=128", "op=rope n=1 heads=14 kv=2 d=64 rot=64 neox=1",
     "op=rope n=64 heads=14 kv=2 d=64 rot=64 neox=1", "op=rope n=64 heads=32 kv=8 d=64 rot=64",
     "op=store type=f16 n=64 kv=2 d=64", "op=swiglu n=1 d=4864", "op=swiglu n=64 d=4864", "op=geglu n=64 d=4864",
-    "op=add n=64 d=896",
+    "op=add n=64 d=896", "op=addnorm n=1 d=896", "op=addnorm n=256 d=896",
     /* activations in bytes and in bf16, tokens */
     "op=quant n=1 d=896", "op=quant n=1 d=4864", "op=quant n=64 d=896", "op=narrow n=1 d=896", "op=narrow n=64 d=896",
     "op=embed type=q8_0 n=64 d=896",
@@ -180,15 +180,16 @@ bool qn_specs_add_trace(qn_specs *s, const char *path, qn_err *e)
     return ok;
 }
 
-bool qn_specs_add_parts(qn_specs *s, qn_err *e)
+bool qn_specs_add_parts(qn_specs *s, bool by_plans, qn_err *e)
 {
-    qn_specs all = { 0 };
+    qn_specs all = { .model_bytes = s->model_bytes };
     bool ok = true;
     for (int i = 0; ok && i < s->n; i++) {
         qn_shape parts[QN_PARTS];
-        const int n = qn_shape_parts(&s->at[i].shape, parts);
+        const int n = by_plans && !qn_fused_by_plans(s->at[i].shape.op) ? 0 : qn_shape_parts(&s->at[i].shape, parts);
         for (int k = 0; ok && k < n; k++) ok = add(&all, &parts[k], 0, e);
         ok = ok && add(&all, &s->at[i].shape, s->at[i].engine_ns, e);
+        if (ok && s->at[i].deepest) all.at[all.n - 1].deepest = true; /* attention: nobody's part, so it is the last */
     }
     qn_free(s->at);
     *s = all;

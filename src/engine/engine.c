@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "engine/warm.h"
 #include "model/describe.h"
+#include "model/fuse.h"
 
 #define PARTS_BYTES ((size_t)4 << 20)   /* room for sums of attention by chunks: 8 rows of 14 heads of 64 in 17,000 tokens */
 #define SPLIT_MOST 8                    /* more rows than that are enough work for all lanes without cutting positions */
@@ -169,11 +170,12 @@ static bool start(qn_engine *en, const qn_options *o, qn_err *e)
         qn_record_load(en, "device", en->scratch_bytes);
         return true;
     }
-    if (o->no_repack) return warm(en, o, e) && qn_plan_finish(&en->plan, qn_pool_n(en->pool), e);
+    if (o->no_repack) return qn_fuse_run(&en->plan, e) && warm(en, o, e) && qn_plan_finish(&en->plan, qn_pool_n(en->pool), e);
     const qn_repack r = { .plan = &en->plan, .pool = en->pool, .b = &en->b, .path = en->m->src->path, .progress = o->progress,
                           .user = o->progress_user };
     if (!qn_repack_run(&r, &en->packed, e)) return false;
     qn_record_load(en, "repack", en->packed.bytes);
+    if (!qn_fuse_run(&en->plan, e)) return false;
     return (en->packed.bytes || warm(en, o, e)) && qn_plan_finish(&en->plan, qn_pool_n(en->pool), e);
 }
 

@@ -13,15 +13,16 @@ static const char *misses(const qn_kernel *k, const qn_args *a) { return k->need
 
 static const char *explain(const qn_kernel *k, const qn_tuned_row *tuned, qn_isa most, qn_arena *a, qn_err *e)
 {
-    char text[256];
+    char text[288], parts[40] = "";
+    if (tuned && tuned->over_parts > 0) snprintf(parts, sizeof parts, ", %.2fx its parts", tuned->over_parts);
     if (tuned && !tuned->date) snprintf(text, sizeof text, "asked for by --kernel");
     else if (tuned && !tuned->cpu && tuned->gain <= 1)
-        snprintf(text, sizeof text, "tuned: %s, nothing is faster than the default, %s", k->name, tuned->date);
+        snprintf(text, sizeof text, "tuned: %s, nothing is faster than the default%s, %s", k->name, parts, tuned->date);
     else if (tuned)
-        snprintf(text, sizeof text, "%s: %s%s, %.2fx the default%s%.60s (+- %.0f %%), %s", tuned->cpu ? "table" : "tuned",
+        snprintf(text, sizeof text, "%s: %s%s, %.2fx the default%s%.60s (+- %.0f %%)%s, %s", tuned->cpu ? "table" : "tuned",
                  k->name,
                  tuned->lanes == 1 ? " on one thread" : tuned->lanes > 1 ? " on all threads" : "", tuned->gain,
-                 tuned->cpu ? " on " : "", tuned->cpu ? tuned->cpu : "", 100 * tuned->error, tuned->date);
+                 tuned->cpu ? " on " : "", tuned->cpu ? tuned->cpu : "", 100 * tuned->error, parts, tuned->date);
     else if (k->isa == most) snprintf(text, sizeof text, "highest level allowed (%s)", qn_isa_name(most));
     else if (k->isa == ISA_ref) snprintf(text, sizeof text, "only the reference has this operand type");
     else snprintf(text, sizeof text, "no kernel above %s up to %s", qn_isa_name(k->isa), qn_isa_name(most));

@@ -105,6 +105,14 @@ typedef struct qn_attend {
 } qn_attend;
 
 typedef struct qn_add { int n, d; float *x; const float *y; } qn_add_args;
+/* Bit for bit add and then rmsnorm, at the same level; y may be add. */
+typedef struct qn_addnorm {
+    int n, d;
+    float *y, *x;           /* [n, d] */
+    const float *add, *w;   /* [n, d], [d] */
+    float eps;
+} qn_addnorm;
+
 typedef struct qn_swiglu { int n, d; float *gate; const float *up; } qn_swiglu;
 typedef struct qn_geglu { int n, d; float *gate; const float *up; } qn_geglu;
 
@@ -209,7 +217,7 @@ typedef struct qn_matmul {
 typedef union qn_args {
     int n;
     qn_embed embed; qn_rmsnorm rmsnorm; qn_headnorm headnorm; qn_linear linear; qn_rope rope; qn_store store;
-    qn_attend attend; qn_add_args add; qn_swiglu swiglu; qn_geglu geglu; qn_pick pick;
+    qn_attend attend; qn_add_args add; qn_addnorm addnorm; qn_swiglu swiglu; qn_geglu geglu; qn_pick pick;
     qn_quant quant; qn_qlinear qlinear; qn_narrow narrow; qn_blinear blinear; qn_plinear plinear;
     qn_softmax softmax; qn_best best;
     qn_matmul matmul;

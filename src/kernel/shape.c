@@ -24,7 +24,7 @@ typedef struct field { const char *name; size_t at; kind kind; int lo, dflt; } f
 /* The rows of a pass are called n, but m in matmul, where n is the other side as in BLAS. */
 static const field fields[N_OPS][FIELDS_MOST] = {
     [OP_embed] = { T(embed), N(embed), I(embed, d, "d", 64) },
-    VECTORS(rmsnorm), VECTORS(swiglu), VECTORS(geglu), VECTORS(pick), VECTORS(quant), VECTORS(narrow),
+    VECTORS(rmsnorm), VECTORS(addnorm), VECTORS(swiglu), VECTORS(geglu), VECTORS(pick), VECTORS(quant), VECTORS(narrow),
     [OP_add] = { { "n", offsetof(qn_add_args, n), KIND_int, 1, 1 }, { "d", offsetof(qn_add_args, d), KIND_int, 1, 64 } },
     [OP_headnorm] = { N(headnorm), I(headnorm, n_head, "heads", 1), I(headnorm, d, "d", 64) },
     VECTORS(softmax), [OP_best] = { N(best), I(best, d, "d", 64), I(best, k, "k", 1) },

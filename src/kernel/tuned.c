@@ -10,6 +10,18 @@
 #define FILE_MOST ((size_t)8 << 20)
 
 static const char *const buckets[N_BUCKETS] = { "1", "2-8", "9+" };
+#define APART "apart" /* in a kernel's place; then for any number of rows: */
+#define ALL_ROWS "all"
+
+static const char *rows_of(const qn_tuned_row *r) { return r->bucket < 0 ? ALL_ROWS : buckets[r->bucket]; }
+static const char *name_of(const qn_tuned_row *r) { return r->kernel ? r->kernel->name : APART; }
+
+static int find_op(const char *name, size_t n)
+{
+    for (int i = 0; i < N_OPS; i++)
+        if (strlen(qn_ops[i].name) == n && !memcmp(qn_ops[i].name, name, n)) return i;
+    return -1;
+}
 
 static const qn_kernel *find_kernel(const char *name)
 {
@@ -57,19 +69,27 @@ static int bucket_of(const char *rows)
     return -1;
 }
 
+/* What a row is about: a kernel of an op for a bucket, or a fused op that is left apart. False: neither is known here. */
+static bool place(qn_tuned_row *r, const char *op, const char *rows, const char *kernel)
+{
+    const int of = find_op(op, strlen(op));
+    r->bucket = bucket_of(rows);
+    r->kernel = find_kernel(kernel);
+    if (of < 0 || (r->kernel && ((int)r->kernel->op != of || r->kernel->isa > qn_cpu_isa()))) return false;
+    r->op = (qn_op)of;
+    return r->kernel ? r->bucket >= 0 : !strcmp(kernel, APART) && !strcmp(rows, ALL_ROWS);
+}
+
 static bool take_line(qn_tuned *t, yyjson_val *o, int threads, qn_err *e)
 {
-    const qn_kernel *k = find_kernel(text_of(o, "kernel"));
-    const int bucket = bucket_of(text_of(o, "rows"));
-    if (!k || k->isa > qn_cpu_isa() || bucket < 0 || !for_here(o, threads)) {
-        t->passed_over++;
-        return true;
-    }
-    const qn_tuned_row row = { .op = k->op, .shape = text_of(o, "shape"), .bucket = bucket, .kernel = k,
+    qn_tuned_row row = { .shape = text_of(o, "shape"), .over_parts = yyjson_get_num(yyjson_obj_get(o, "over_parts")),
                                .lanes = (int)yyjson_get_int(yyjson_obj_get(o, "lanes")),
                                .gain = yyjson_get_num(yyjson_obj_get(o, "gain")),
                                .error = yyjson_get_num(yyjson_obj_get(o, "error")), .date = text_of(o, "date") };
-    return qn_tuned_add(t, &row, e);
+    if (place(&row, text_of(o, "op"), text_of(o, "rows"), text_of(o, "kernel")) && for_here(o, threads))
+        return qn_tuned_add(t, &row, e);
+    t->passed_over++;
+    return true;
 }
 
 bool qn_tuned_read(qn_tuned *t, const char *path, int threads, qn_err *e)
@@ -115,11 +135,10 @@ static const winner winners[] = {
 bool qn_tuned_add_table(qn_tuned *t, int threads, qn_err *e)
 {
     for (const winner *w = winners; w->cpu; w++) {
-        const qn_kernel *k = find_kernel(w->kernel);
-        const int bucket = bucket_of(w->rows);
-        if (!k || bucket < 0 || w->threads != threads || strcmp(w->isa, qn_isa_name(qn_cpu_isa()))) continue;
-        const qn_tuned_row row = { .op = k->op, .shape = w->shape, .bucket = bucket, .kernel = k, .lanes = w->lanes,
-                                   .gain = w->gain, .error = w->error, .date = w->date, .cpu = w->cpu };
+        qn_tuned_row row = { .shape = w->shape, .lanes = w->lanes, .gain = w->gain, .error = w->error, .date = w->date,
+                             .cpu = w->cpu };
+        if (w->threads != threads || strcmp(w->isa, qn_isa_name(qn_cpu_isa()))) continue;
+        if (!place(&row, w->op, w->rows, w->kernel)) continue;
         if (!qn_tuned_add(t, &row, e)) return false;
     }
     return true;
@@ -153,7 +172,7 @@ void qn_tuned_print_table(qn_buf *b, const qn_tuned *anew, int threads)
         const qn_tuned_row *r = &anew->at[i];
         if (r->gain <= 1) continue; /* what is chosen anyway */
         print_winner(b, &(winner){ qn_cpu_name(), qn_isa_name(qn_cpu_isa()), threads, qn_ops[r->op].name, r->shape,
-                                   buckets[r->bucket], r->kernel->name, r->lanes, r->gain, r->error, r->date });
+                                   rows_of(r), name_of(r), r->lanes, r->gain, r->error, r->date });
     }
 }
 
@@ -164,6 +183,9 @@ static bool add_override(qn_tuned *t, const char *text, size_t n, qn_err *e)
     char *name = qn_arena_strndup(&t->arena, eq + 1, (size_t)(text + n - eq - 1), e);
     if (!name) return false;
     const qn_kernel *k = find_kernel(name);
+    const int fused = find_op(text, (size_t)(eq - text));
+    if (!strcmp(name, APART) && fused >= 0)
+        return qn_tuned_add(t, &(qn_tuned_row){ .op = (qn_op)fused, .bucket = -1 }, e);
     if (!k) return qn_fail(e, QN_EUSAGE, "--kernel: there is no kernel %.60s", name);
     const char *op = qn_ops[k->op].name;
     if (strlen(op) != (size_t)(eq - text) || memcmp(op, text, strlen(op)))
@@ -196,7 +218,7 @@ void qn_tuned_close(qn_tuned *t)
 
 static bool fits(const qn_tuned_row *r, qn_op op, const char *shape, const qn_args *args, int bucket)
 {
-    if (r->op != op || (r->bucket >= 0 && r->bucket != bucket) || (r->shape && strcmp(r->shape, shape))) return false;
+    if (!r->kernel || r->op != op || (r->bucket >= 0 && r->bucket != bucket) || (r->shape && strcmp(r->shape, shape))) return false;
     const int type = qn_args_type(op, args);
     return (r->kernel->type == type || r->kernel->type == (int)DT_any) && !(r->kernel->needs && r->kernel->needs(args));
 }
@@ -214,6 +236,26 @@ const qn_tuned_row *qn_tuned_find(const qn_tuned *t, qn_op op, const qn_args *ar
     return NULL;
 }
 
+const qn_tuned_row *qn_tuned_apart(const qn_tuned *t, qn_op fused, const qn_args *args)
+{
+    char shape[QN_SHAPE_TEXT];
+    const qn_shape s = qn_shape_of(fused, args, 1, 0);
+    qn_shape_print(&s, false, shape);
+    for (int pass = 0; pass < 3; pass++) /* who comes first decides: a kernel for the fused op is a vote for fusing */
+        for (size_t i = t->n; i-- > 0;) {
+            const qn_tuned_row *r = &t->at[i];
+            if (rank(r) == pass && r->op == fused && (!r->shape || !strcmp(r->shape, shape))) return r->kernel ? NULL : r;
+        }
+    return NULL;
+}
+
+bool qn_tuned_asked(const qn_tuned *t, qn_op op)
+{
+    for (size_t i = 0; i < t->n; i++)
+        if (rank(&t->at[i]) == 0 && t->at[i].op == op) return true;
+    return false;
+}
+
 /* ---- out */
 
 void qn_tuned_print(qn_buf *b, const qn_tuned_row *r, int threads)
@@ -221,6 +263,6 @@ void qn_tuned_print(qn_buf *b, const qn_tuned_row *r, int threads)
     qn_buf_puts(b, "{\"cpu\": ");
     qn_buf_json(b, qn_cpu_name(), strlen(qn_cpu_name()));
     qn_buf_printf(b, ", \"threads\": %d, \"op\": \"%s\", \"shape\": \"%s\", \"rows\": \"%s\", \"kernel\": \"%s\", "
-                  "\"lanes\": %d, \"gain\": %.3f, \"error\": %.3f, \"date\": \"%s\"}\n", threads, qn_ops[r->op].name, r->shape,
-                  buckets[r->bucket], r->kernel->name, r->lanes, r->gain, r->error, r->date);
+                  "\"lanes\": %d, \"gain\": %.3f, \"error\": %.3f, \"over_parts\": %.3f, \"date\": \"%s\"}\n", threads,
+                  qn_ops[r->op].name, r->shape, rows_of(r), name_of(r), r->lanes, r->gain, r->error, r->over_parts, r->date);
 }

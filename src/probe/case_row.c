@@ -51,6 +51,11 @@ qn_args qn_case_row(const qn_case *c, int r, qn_rows *rows)
         a.attend.at = rows;
         break;
     case OP_add: a.add.x += i * (size_t)a.add.d; a.add.y += i * (size_t)a.add.d; break;
+    case OP_addnorm:
+        a.addnorm.y += i * (size_t)a.addnorm.d;
+        a.addnorm.x += i * (size_t)a.addnorm.d;
+        a.addnorm.add += i * (size_t)a.addnorm.d;
+        break;
     case OP_swiglu: a.swiglu.gate += i * (size_t)a.swiglu.d; a.swiglu.up += i * (size_t)a.swiglu.d; break;
     case OP_geglu: a.geglu.gate += i * (size_t)a.geglu.d; a.geglu.up += i * (size_t)a.geglu.d; break;
     case OP_pick: a.pick.y += i * (size_t)a.pick.d; a.pick.rows += i; break;

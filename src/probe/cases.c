@@ -204,6 +204,17 @@ static void fill_rmsnorm(qn_case *c, qn_rmsnorm *a)
     a->eps = 1e-5f;
 }
 
+static void fill_addnorm(qn_case *c, qn_addnorm *a)
+{
+    const size_t values = (size_t)a->n * (size_t)a->d;
+    a->y = floats(c, "y", values, USE_out);
+    a->x = floats(c, "x", values, USE_inout);
+    spoil(c, a->x, a->d);
+    a->add = floats(c, "add", values, USE_in);
+    a->w = floats(c, "w", (size_t)a->d, USE_in);
+    a->eps = 1e-5f;
+}
+
 static void fill_headnorm(qn_case *c, qn_headnorm *a)
 {
     a->x = floats(c, "x", (size_t)a->n * (size_t)a->n_head * (size_t)a->d, USE_inout);
@@ -398,6 +409,7 @@ static void fill(qn_case *c)
     switch (c->op) {
     case OP_embed: fill_embed(c, &a->embed); break;
     case OP_rmsnorm: fill_rmsnorm(c, &a->rmsnorm); break;
+    case OP_addnorm: fill_addnorm(c, &a->addnorm); break;
     case OP_headnorm: fill_headnorm(c, &a->headnorm); break;
     case OP_linear: fill_linear(c, &a->linear); break;
     case OP_rope: fill_rope(c, &a->rope); break;

@@ -142,6 +142,29 @@ static void norm_row(const float *x, const float *w, int d, double eps, double *
     }
 }
 
+/* The sums are rounded once, as an addition is; the norm is that of what they are then. */
+static void addnorm(const qn_case *c, int operand, double *y, double *bound)
+{
+    const qn_addnorm *a = &c->args.addnorm;
+    const float *was = NULL;
+    const bool sums = (const void *)c->operand[operand].p == (const void *)a->x;
+    for (int i = 0; i < c->n_operands; i++)
+        if ((const void *)c->operand[i].p == (const void *)a->x) was = (const float *)(const void *)c->operand[i].saved;
+    for (size_t r = 0, at = 0; r < (size_t)a->n; r++, at += (size_t)a->d) {
+        double ss = 0;
+        for (size_t i = at; i < at + (size_t)a->d; i++) {
+            const float x = was[i] + a->add[i];
+            ss += (double)x * (double)x;
+            y[i] = (double)x;
+            bound[i] = 0;
+        }
+        for (size_t i = at; !sums && i < at + (size_t)a->d; i++) {
+            y[i] = y[i] * (double)a->w[i - at] / sqrt(ss / a->d + (double)a->eps);
+            bound[i] = OP_EPS * EPS * fabs(y[i]) + TINY;
+        }
+    }
+}
+
 /* x is what a head was before; y, bound what it must become */
 static void rope_head(const qn_rope *a, const float *x, int pos, double *y, double *bound)
 {
@@ -285,6 +308,7 @@ bool qn_oracle(const qn_case *c, int operand, double *y, double *bound)
         for (size_t i = 0; i < values; i += (size_t)a->headnorm.d)
             norm_row(was + i, a->headnorm.w, a->headnorm.d, (double)a->headnorm.eps, y + i, bound + i);
         return true;
+    case OP_addnorm: addnorm(c, operand, y, bound); return true;
     case OP_matmul: matmul(&a->matmul, was, y, bound); return true;
     case OP_rope: rope(c, operand, y, bound); return true;
     case OP_softmax: softmax(&a->softmax, c->operand[operand].p, y, bound); return true;

@@ -17,10 +17,21 @@ static int parts_of_attend(const qn_attend *a, int depth, qn_shape out[QN_PARTS]
     return 3;
 }
 
+static int parts_of_addnorm(const qn_addnorm *a, qn_shape out[QN_PARTS])
+{
+    const qn_args add = { .add = { .n = a->n, .d = a->d } }, norm = { .rmsnorm = { .n = a->n, .d = a->d } };
+    out[0] = qn_shape_of(OP_add, &add, a->n, 0);
+    out[1] = qn_shape_of(OP_rmsnorm, &norm, a->n, 0);
+    return 2;
+}
+
+bool qn_fused_by_plans(qn_op op) { return op == OP_addnorm; }
+
 int qn_shape_parts(const qn_shape *s, qn_shape out[QN_PARTS])
 {
     switch (s->op) {
     case OP_attend: return parts_of_attend(&s->args.attend, s->depth, out);
+    case OP_addnorm: return parts_of_addnorm(&s->args.addnorm, out);
     default: return 0;
     }
 }

@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "kernel/plan.h"
+#include "probe/parts.h"
 
 #define ROWS_OF_TRIAL 13 /* one tile of 12 and a rest, in one pass: what kernels of different buckets must agree on */
 
@@ -116,9 +117,33 @@ static bool add_row(const group *g, int bucket, const qn_kernel *k, const qn_con
     double error = 0;
     const double x = w ? gain(g->of[bucket], w, &error) : 1;
     const int lanes = w && threads > 1 ? (w->lanes == 1 ? 1 : threads) : 0;
-    const qn_tuned_row row = { .op = g->op, .shape = g->shape, .bucket = bucket, .kernel = k, .lanes = lanes, .gain = x,
-                               .error = error, .date = date };
+    qn_tuned_row row = { .op = g->op, .shape = g->shape, .bucket = bucket, .kernel = k, .lanes = lanes, .gain = x,
+                         .error = error, .date = date };
+    const qn_contest *c = g->of[bucket];
+    const double ns = c && qn_fused_by_plans(g->op) ? ns_of(c, w ? w : default_of(c)) : 0;
+    if (ns > 0) row.over_parts = c->parts_ns / ns;
     return qn_tuned_add(out, &row, e);
+}
+
+/* A fused op against its parts, over all numbers of rows: apart where that is faster for some, by more than noise, and fusing is
+ * for none. */
+typedef struct verdict { bool apart; double gain, error; } verdict;
+
+static verdict weigh_parts(const group *g)
+{
+    verdict v = { .gain = 1 };
+    bool fuse = false;
+    for (int b = 0; b < N_BUCKETS; b++) {
+        const qn_contest *c = g->of[b];
+        const qn_contender *w = c ? favourite(c, NULL) : NULL;
+        if (ns_of(c, w) <= 0 || c->parts_ns <= 0) continue;
+        const qn_stats *s = c->by_cold ? &w->cold : &w->warm;
+        const double times = s->p50 / c->parts_ns, error = (s->hi - s->lo) / s->p50; /* the parts' own is not known: as much again */
+        fuse = fuse || 1 / times > 1 + error;
+        if (times > LEAST_GAIN + error && times > v.gain) v = (verdict){ true, times, error };
+    }
+    v.apart = v.apart && !fuse;
+    return v;
 }
 
 static bool judge(const group *g, int threads, const char *date, qn_tuned *out, qn_err *e)
@@ -134,6 +159,10 @@ static bool judge(const group *g, int threads, const char *date, qn_tuned *out, 
         shape = &g->of[b]->shape;
     }
     if (!base) return true;
+    const verdict parts = qn_fused_by_plans(g->op) ? weigh_parts(g) : (verdict){ 0 };
+    if (parts.apart)
+        return qn_tuned_add(out, &(qn_tuned_row){ .op = g->op, .shape = g->shape, .bucket = -1, .gain = parts.gain,
+                                                  .error = parts.error, .date = date }, e);
     for (int b = 0; b < N_BUCKETS; b++) {
         bool same = true;
         if (pick[b] && !same_bits(shape, base, pick[b]->kernel, &same, e)) return false;

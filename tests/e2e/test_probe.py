@@ -173,8 +173,39 @@ def test_threads_are_a_choice(home):
     path.write_text(json.dumps(line) + "\n")
     step = next(s for s in quern("plan", MODEL, "-t", 2, "--json").json()["steps"] if s["op"] == "add")
     assert step["reason"][2] == f"tuned: {step['kernel'][2]} on one thread, 1.50x the default (+- 1 %), 2026-11-20"
-    same = [quern("run", MODEL, "-p", "hello there, how are you", "-n", 8, "--temp", 0, "-t", 2, *more).out for more in ([], ["--no-tuning"])]
-    assert same[0] == same[1]
+    assert logits(home, "-t", 2) == logits(home, "-t", 2, "--no-tuning")
+
+
+def logits(home, *words):
+    path = home / "logits.f32"
+    r = quern("logits", MODEL, "--tokens", "5 9 33 7 2 1 8 5 9 33 7 2", "-o", path, *words)
+    assert r.rc == 0 and path.stat().st_size > 12 * 4, r.err
+    return path.read_bytes()
+
+
+def test_fused_or_apart(home):
+    """Plans fuse add and rmsnorm unless a winner says that they are faster apart, or somebody asks for it; the logits do not change."""
+    def steps(*words):
+        return quern("plan", MODEL, "-t", 1, "--json", *words).json()["steps"]
+    fused = [s for s in steps() if s["op"] == "addnorm"]
+    assert fused and fused[0]["role"].endswith("_norm")
+    before = logits(home, "-t", 1)
+    r = probe(MODEL, "--op", "addnorm", "--tune")
+    assert r.rc == 0 and re.search(r"best: addnorm_\w+.* times as fast as its parts one by one", r.out)
+    assert {"op=add ", "op=rmsnorm ", "op=addnorm "} == set(re.findall(r"^\d+\. (op=\w+ )", r.out, re.M))
+    kept = [json.loads(line) for line in (home / "cache" / "winners.jsonl").read_text().splitlines()]
+    mine = [k for k in kept if k["op"] == "addnorm"]
+    assert mine and all(k["rows"] == "all" and k["gain"] > 1 if k["kernel"] == "apart" else k["over_parts"] > 0 for k in mine)
+    shape = re.sub(r"op=addnorm n=\d+ ", "", fused[0]["shape"])
+    line = {"cpu": mine[0]["cpu"], "threads": 1, "op": "addnorm", "shape": shape, "rows": "all", "kernel": "apart", "lanes": 0, "gain": 1.07,
+            "error": 0.02, "over_parts": 0, "date": "2026-11-20"}
+    (home / "cache" / "winners.jsonl").write_text(json.dumps(line) + "\n")
+    apart = steps()
+    assert not any(s["op"] == "addnorm" for s in apart) and len(apart) == len(steps("--no-tuning")) + len(fused)
+    first = next(s for s in apart if s["op"] == "add")
+    assert first["reason"][0].endswith("; tuned: apart from the next, 1.07x addnorm (+- 2 %), 2026-11-20")
+    assert len(steps("--no-tuning", "--kernel", "addnorm=apart")) == len(apart)
+    assert logits(home, "-t", 1) == before == logits(home, "-t", 1, "--no-tuning")
 
 
 def test_the_built_in_table(home):

@@ -41,6 +41,20 @@ static void rmsnorm(const qn_rmsnorm *a, qn_lane lane)
     }
 }
 
+/* A row stays in the first cache from the addition to the norm. y may be add. */
+static void addnorm(const qn_addnorm *a, qn_lane lane)
+{
+    for (int t = lane_begin(a->n, lane), end = lane_end(a->n, lane); t < end; t++) {
+        const size_t at = (size_t)t * (size_t)a->d;
+        float *x = a->x + at;
+        const float *add = a->add + at;
+        int i = 0;
+        for (; i + LANES <= a->d; i += LANES) store(x + i, load(x + i) + load(add + i));
+        for (; i < a->d; i++) x[i] += add[i];
+        norm(a->y + at, x, a->w, a->d, a->eps);
+    }
+}
+
 static void headnorm(const qn_headnorm *a, qn_lane lane)
 {
     const int heads = a->n * a->n_head;
