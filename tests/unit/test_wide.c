@@ -1,7 +1,7 @@
 /* test_wide.c - passes of several rows as the host launches them for a Hopper device: every kernel that is started is done here in
  * plain loops, over memory of this process, so that the logits must be those of the CPU's plan whatever was merged with what.
  * Also looked at: which steps have a launch of their own, graphs that are captured once and run again, stamps that add up to the
- * pass, and the best logits of each row. */
+ * pass, the best logits of each row, and what comes of it when any one call of the driver fails. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,7 +27,13 @@ static struct {
     bool capturing;
     start graph[512];       /* the only one there is */
     int n_graph, n_captured, n_graph_runs, n_starts[N_FN];
+    int n_calls, fails_at;  /* of the calls that can fail, which one does; 0: none */
+    int n_taken;            /* pieces of memory that are not given back yet */
 } device;
+
+#define LOST 700 /* what the real driver says once a kernel went wrong: to every call from then on */
+
+static int may(void) { return device.fails_at && ++device.n_calls >= device.fails_at ? LOST : 0; }
 
 static float *floats(u64 at) { return (float *)(uintptr_t)at; }
 static u16 *halves(u64 at) { return (u16 *)(uintptr_t)at; }
@@ -253,6 +259,7 @@ static int begin(void *fn, qn_grid g, void **args)
     memcpy(&s.a, args[0], gemm ? sizeof s.a.gemm : s.fn == FN_rotate ? sizeof s.a.rotate : s.fn == FN_angles ? sizeof s.a.angles
            : s.fn == FN_shortlist ? sizeof s.a.list : s.fn == FN_end ? sizeof s.a.end : sizeof s.a.plain);
     if (s.fn != FN_end && s.fn != FN_angles && s.fn != FN_shortlist) s.stamp = *(const u64 *)args[1];
+    if (may()) return LOST;
     if (!device.capturing) run(&s);
     else if (device.n_graph < (int)QN_COUNT(device.graph)) device.graph[device.n_graph++] = s;
     else return 1;
@@ -283,18 +290,19 @@ static int f_map(void *map, int type, u32 rank, void *at, const u64 *dims, const
     (void)type, (void)rank, (void)dims, (void)steps, (void)interleave, (void)swizzle, (void)promotion, (void)fill;
     u64 *words = map;
     words[0] = (u64)(uintptr_t)at, words[1] = strides[0], words[2] = box[1];
-    return strides[0] % 16 || words[0] % 16; /* as the real one: addresses and steps of 16 bytes */
+    return may() || strides[0] % 16 || words[0] % 16; /* as the real one: addresses and steps of 16 bytes */
 }
 
 static int f_capture(void *stream, int mode) { return (void)stream, (void)mode, device.capturing = true, device.n_graph = 0, 0; }
 static int f_captured(void *stream, void **graph)
 {
-    return (void)stream, device.capturing = false, device.n_captured++, *graph = device.graph, 0;
+    return (void)stream, device.capturing = false, device.n_captured++, *graph = device.graph, may();
 }
-static int f_graph(void **exec, void *graph, unsigned long long flags) { return (void)flags, *exec = graph, 0; }
+static int f_graph(void **exec, void *graph, unsigned long long flags) { return (void)flags, *exec = graph, may(); }
 static int f_graph_run(void *exec, void *stream)
 {
     (void)exec, (void)stream;
+    if (may()) return LOST;
     device.n_graph_runs++;
     for (int i = 0; i < device.n_graph; i++) run(&device.graph[i]);
     return 0;
@@ -317,29 +325,40 @@ static int f_bytes(size_t *n, int d) { return (void)d, *n = (size_t)1 << 40, 0; 
 static int f_handle(void **out, int d) { return (void)d, *out = (void *)(uintptr_t)4096, 0; }
 static int f_handle2(void **out, unsigned flags) { return (void)flags, *out = (void *)(uintptr_t)4096, 0; }
 static int f_done(void *p) { return (void)p, 0; }
-static int f_done2(void *a, void *b) { return (void)a, (void)b, 0; }
 static int f_release(int d) { return (void)d, 0; }
 static int f_info(size_t *have, size_t *all) { return *have = *all = (size_t)1 << 40, 0; }
 static int f_alloc(u64 *at, size_t n)
 {
+    if (may()) return CU_OUT_OF_MEMORY;
+    device.n_taken++;
     *at = (u64)(uintptr_t)aligned_alloc(256, (n + 255) & ~(size_t)255); /* as a device's memory is */
     return *at ? 0 : CU_OUT_OF_MEMORY;
 }
-static int f_free(u64 at) { return free((void *)(uintptr_t)at), 0; }
-static int f_host(void **p, size_t bytes, unsigned flags) { return (void)flags, *p = qn_new(bytes, NULL), *p ? 0 : CU_OUT_OF_MEMORY; }
-static int f_host_free(void *p) { return qn_free(p), 0; }
+static int f_free(u64 at) { return free((void *)(uintptr_t)at), device.n_taken--, 0; }
+static int f_host(void **p, size_t bytes, unsigned flags)
+{
+    (void)flags;
+    if (may()) return CU_OUT_OF_MEMORY;
+    device.n_taken++;
+    *p = qn_new(bytes, NULL);
+    return *p ? 0 : CU_OUT_OF_MEMORY;
+}
+static int f_host_free(void *p) { return qn_free(p), device.n_taken--, 0; }
 static int f_pin(void *p, size_t bytes, unsigned flags) { return (void)p, (void)bytes, (void)flags, 1; }
-static int f_up(u64 to, const void *from, size_t n, void *s) { return (void)s, memcpy((void *)(uintptr_t)to, from, n), 0; }
-static int f_down(void *to, u64 from, size_t n, void *s) { return (void)s, memcpy(to, (const void *)(uintptr_t)from, n), 0; }
-static int f_fill(u64 to, unsigned char v, size_t n, void *s) { return (void)s, memset((void *)(uintptr_t)to, v, n), 0; }
-static int f_fset(void *fn, int attribute, int value) { return (void)fn, (void)attribute, value > 232448; }
+static int f_up(u64 to, const void *from, size_t n, void *s) { return (void)s, memcpy((void *)(uintptr_t)to, from, n), may(); }
+static int f_down(void *to, u64 from, size_t n, void *s) { return (void)s, memcpy(to, (const void *)(uintptr_t)from, n), may(); }
+static int f_fill(u64 to, unsigned char v, size_t n, void *s) { return (void)s, memset((void *)(uintptr_t)to, v, n), may(); }
+static int f_fset(void *fn, int attribute, int value) { return (void)fn, (void)attribute, value > 232448 || may(); }
+static int f_wait(void *s) { return (void)s, may(); }
+static int f_event(void **out, unsigned flags) { return (void)flags, *out = (void *)(uintptr_t)4096, may(); }
+static int f_record(void *event, void *s) { return (void)event, (void)s, may(); }
 
 static const qn_driver driver = {
     .init = f_init, .version = f_version, .error_name = f_error, .device_count = f_count, .device_get = f_get, .device_name = f_name,
     .device_attr = f_attr, .device_bytes = f_bytes, .ctx_retain = f_handle, .ctx_release = f_release, .ctx_set = f_done,
     .mem_info = f_info, .mem_alloc = f_alloc, .mem_free = f_free, .host_alloc = f_host, .host_free = f_host_free, .host_pin = f_pin,
-    .copy_up = f_up, .copy_down = f_down, .fill = f_fill, .stream_create = f_handle2, .stream_destroy = f_done, .stream_wait = f_done,
-    .event_create = f_handle2, .event_destroy = f_done, .event_record = f_done2, .event_wait = f_done, .function_set = f_fset,
+    .copy_up = f_up, .copy_down = f_down, .fill = f_fill, .stream_create = f_handle2, .stream_destroy = f_done, .stream_wait = f_wait,
+    .event_create = f_event, .event_destroy = f_done, .event_record = f_record, .event_wait = f_wait, .function_set = f_fset,
     .launch = f_launch, .launch_ex = f_launch_ex, .tensor_map = f_map, .capture_begin = f_capture, .capture_end = f_captured,
     .graph_make = f_graph, .graph_launch = f_graph_run, .graph_destroy = f_done, .exec_destroy = f_done,
 };
@@ -350,23 +369,20 @@ static const qn_driver driver = {
 
 typedef struct work { qn_model *m; qn_engine *en; qn_session *s; qn_cuda *c; float *want, most; i32 tokens[TOKENS]; } work;
 
-static void open_device(work *w)
+static bool open_device(work *w, qn_err *e)
 {
     u8 *kv[2];
-    qn_err e = { 0 };
-    qn_engine *en = w->en;
+    const qn_engine *en = w->en;
     const qn_cuda_need need = { .scratch = en->scratch, .scratch_bytes = en->scratch_bytes, .logits = (const u8 *)en->b.logits,
                                 .rows = (const u8 *)en->b.tokens, .tables = (const u8 *)en->tables[0], .tokens = en->b.tokens,
                                 .pos = en->b.pos, .first = en->firsts, .narrow = en->b.narrow, .n_vocab = en->m->n_vocab,
                                 .n_ctx = en->n_ctx, .n_rows = en->n_batch, .n_logits = en->n_logits };
-    const qn_cuda_load l = { .plan = &en->plan, .pool = en->pool, .path = "test" };
-    w->c = qn_new(sizeof *w->c, &e);
+    const qn_cuda_load l = { .plan = &w->en->plan, .pool = en->pool, .path = "test" };
+    w->c = qn_new(sizeof *w->c, e);
     w->c->gpu.d = driver;
-    assert_true(qn_gpu_open(&w->c->gpu, 0, false, &e));
+    if (!qn_gpu_open(&w->c->gpu, 0, false, e)) return false;
     for (int i = 0; i < N_FN; i++) w->c->gpu.fn[i] = (void *)(uintptr_t)(i + 1);
-    assert_true(qn_cuda_reserve(w->c, &need, kv, &e));
-    if (!qn_cuda_load_plan(w->c, &l, &e)) fail_msg("%s", e.msg);
-    assert_non_null(w->c->wide);
+    return qn_cuda_reserve(w->c, &need, kv, e) && qn_cuda_load_plan(w->c, &l, e);
 }
 
 static bool keep(void *user, int pos, const float *logits)
@@ -400,7 +416,6 @@ static void open_work(work *w, const char *path)
     qn_session_rewind(w->s, 0); /* sliding pages went back while it ran: take all anew, as one pass would */
     for (int t = 0; t < TOKENS; t++) assert_true(qn_session_push(w->s, w->tokens[t], &e));
     qn_timeline_prepare(w->s, TOKENS);
-    open_device(w);
 }
 
 static void close_work(work *w)
@@ -437,18 +452,24 @@ static void check_best(const work *w, int row, const float *got)
 }
 
 /* Rows from..from+n-1; the last n_ask of them ask. */
-static void pass(work *w, int from, int n, int n_ask)
+static void gather(work *w, int from, int n, int n_ask)
 {
     qn_engine *en = w->en;
-    qn_err e = { 0 };
-    const size_t row = (size_t)w->m->n_vocab;
-    u64 *ns = qn_new_array((size_t)en->plan.n, sizeof *ns, &e);
     for (int i = 0; i < n; i++) {
         en->b.tokens[i] = w->tokens[from + i];
         en->b.pos[i] = from + i;
         en->firsts[i] = 0;
         if (i >= n - n_ask) en->b.asking[i - (n - n_ask)] = i;
     }
+}
+
+static void pass(work *w, int from, int n, int n_ask)
+{
+    const qn_engine *en = w->en;
+    qn_err e = { 0 };
+    const size_t row = (size_t)w->m->n_vocab;
+    u64 *ns = qn_new_array((size_t)en->plan.n, sizeof *ns, &e);
+    gather(w, from, n, n_ask);
     qn_cuda_list_best(w->c, true);
     const u64 began = device.clock;
     if (!qn_cuda_run(w->c, n, n_ask, ns, &e)) fail_msg("%s", e.msg);
@@ -467,7 +488,10 @@ static void pass(work *w, int from, int n, int n_ask)
 static void check_model(const char *path)
 {
     work w;
+    qn_err e = { 0 };
     open_work(&w, path);
+    if (!open_device(&w, &e)) fail_msg("%s: %s", path, e.msg);
+    assert_non_null(w.c->wide);
     pass(&w, 0, 24, 1);      /* a prompt */
     pass(&w, 24, 3, 3);      /* a graph */
     assert_int_equal(device.n_captured, 1);
@@ -512,7 +536,9 @@ static void eight_launches_a_layer(void **state)
 {
     (void)state;
     work w;
+    qn_err e = { 0 };
     open_work(&w, "tests/data/heads64.gguf");
+    assert_true(open_device(&w, &e));
     const int layers = w.m->n_layer;
     memset(device.n_starts, 0, sizeof device.n_starts);
     pass(&w, 0, 24, 1);
@@ -528,8 +554,64 @@ static void eight_launches_a_layer(void **state)
     close_work(&w);
 }
 
+/* A device that is lost at the k-th call, for every k: one line that says so, everything is given back. */
+static void every_call_can_fail(void **state)
+{
+    (void)state;
+    work w;
+    int lost = 0, short_of = 0;
+    open_work(&w, "tests/data/heads64.gguf");
+    u64 *ns = qn_new_array((size_t)w.en->plan.n, sizeof *ns, NULL);
+    for (int k = 1;; k++) {
+        qn_err e = { 0 };
+        memset(&device, 0, sizeof device);
+        device.fails_at = k;
+        bool good = open_device(&w, &e);
+        if (good) qn_cuda_list_best(w.c, true);
+        gather(&w, 0, 24, 1);
+        good = good && qn_cuda_run(w.c, 24, 1, ns, &e);
+        gather(&w, 24, 3, 3);
+        good = good && qn_cuda_run(w.c, 3, 3, ns, &e) && qn_cuda_fetch(w.c, &e);
+        const bool reached = device.n_calls >= k;
+        device.fails_at = 0;
+        qn_cuda_close(w.c);
+        w.c = NULL;
+        assert_int_equal(device.n_taken, 0);
+        assert_int_equal(good, !reached);
+        if (good) break;
+        assert_true(e.msg[0] && !strchr(e.msg, '\n'));
+        lost += strstr(e.msg, "the device is lost") != NULL;
+        short_of += e.code == QN_ENOMEM && strstr(e.msg, "need ") && strstr(e.msg, " are free");
+    }
+    assert_true(lost > 0 && short_of > 3);
+    qn_free(ns);
+    close_work(&w);
+}
+
+/* Looked at before anything is taken. */
+static void too_large_for_the_device(void **state)
+{
+    (void)state;
+    work w;
+    qn_err e = { 0 };
+    u8 *kv[2];
+    open_work(&w, "tests/data/heads64.gguf");
+    const qn_cuda_need need = { .scratch = w.en->scratch, .scratch_bytes = w.en->scratch_bytes, .logits = (const u8 *)w.en->b.logits,
+                                .weights = (u64)1 << 39, .kv_bytes = { (size_t)1 << 39, 0 } };
+    w.c = qn_new(sizeof *w.c, &e);
+    w.c->gpu.d = driver;
+    assert_true(qn_gpu_open(&w.c->gpu, 0, false, &e));
+    assert_false(qn_cuda_reserve(w.c, &need, kv, &e));
+    assert_int_equal(e.code, QN_ENOMEM);
+    assert_int_equal(device.n_taken, 0);
+    assert_non_null(strstr(e.msg, "(weights 549755813888, KV 549755813888, scratch "));
+    assert_non_null(strstr(e.msg, ", 1099511627776 are free; lower -c or use --device cpu"));
+    close_work(&w);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(launches_are_the_plan), cmocka_unit_test(eight_launches_a_layer) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(launches_are_the_plan), cmocka_unit_test(eight_launches_a_layer),
+                                        cmocka_unit_test(every_call_can_fail), cmocka_unit_test(too_large_for_the_device) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
