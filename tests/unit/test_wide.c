@@ -252,12 +252,25 @@ static void run(const start *s)
     do_gemm(&s->a.gemm, &s->g);
 }
 
+/* of the arguments, as the kernels have declared them */
+static size_t bytes_of(int fn)
+{
+    static const size_t known[N_FN] = {
+        [FN_embed] = sizeof(qn_cembed), [FN_rmsnorm] = sizeof(qn_cnorm), [FN_norm_half] = sizeof(qn_cnorm),
+        [FN_linear_r1] = sizeof(qn_clinear), [FN_linear_r8] = sizeof(qn_clinear), [FN_rope] = sizeof(qn_crope),
+        [FN_store] = sizeof(qn_cstore), [FN_add] = sizeof(qn_cadd), [FN_narrow] = sizeof(qn_cadd), [FN_glu] = sizeof(qn_cglu),
+        [FN_pick] = sizeof(qn_cpick), [FN_rotate] = sizeof(qn_crotate), [FN_angles] = sizeof(qn_cangles),
+        [FN_shortlist] = sizeof(qn_clist), [FN_end] = sizeof(u64), [FN_attend] = sizeof(qn_cattend),
+        [FN_attend_64] = sizeof(qn_cattend), [FN_attend_128] = sizeof(qn_cattend), [FN_attend_256] = sizeof(qn_cattend),
+        [FN_flash_64] = sizeof(qn_cattend), [FN_flash_128] = sizeof(qn_cattend),
+    };
+    return known[fn] ? known[fn] : sizeof(qn_cgemm);
+}
+
 static int begin(void *fn, qn_grid g, void **args)
 {
     start s = { .fn = (int)(uintptr_t)fn - 1, .g = g };
-    const bool gemm = s.fn >= FN_wg_f16_16 && s.fn <= FN_wg_q6_256;
-    memcpy(&s.a, args[0], gemm ? sizeof s.a.gemm : s.fn == FN_rotate ? sizeof s.a.rotate : s.fn == FN_angles ? sizeof s.a.angles
-           : s.fn == FN_shortlist ? sizeof s.a.list : s.fn == FN_end ? sizeof s.a.end : sizeof s.a.plain);
+    memcpy(&s.a, args[0], bytes_of(s.fn));
     if (s.fn != FN_end && s.fn != FN_angles && s.fn != FN_shortlist) s.stamp = *(const u64 *)args[1];
     if (may()) return LOST;
     if (!device.capturing) run(&s);
