@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
+#include "device_plan.h"
 #include "device_row.h"
 #include "engine/engine.h"
 #include "kernel/cuda/list.h"
@@ -460,6 +461,7 @@ static void check_model(const char *path, size_t smem, float tolerance)
     qn_session_rewind(s, 0); /* sliding pages went back while it ran: take all anew, as one pass would */
     for (int t = 0; t < TOKENS; t++) assert_true(qn_session_push(s, tokens[t], &e));
     qn_timeline_prepare(s, TOKENS);
+    assert_true(plan_for_device(en, &e));
     qn_cuda *c = qn_new(sizeof *c, &e);
     open_device(c, en);
     qn_lists l;

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
+#include "device_plan.h"
 #include "device_row.h"
 #include "engine/engine.h"
 #include "kernel/cuda/program.h"
@@ -429,6 +430,7 @@ static void open_work(work *w, const char *path)
     qn_session_rewind(w->s, 0); /* sliding pages went back while it ran: take all anew, as one pass would */
     for (int t = 0; t < TOKENS; t++) assert_true(qn_session_push(w->s, w->tokens[t], &e));
     qn_timeline_prepare(w->s, TOKENS);
+    assert_true(plan_for_device(w->en, &e));
 }
 
 static void close_work(work *w)
