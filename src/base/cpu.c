@@ -2,6 +2,7 @@
  * what the kernel says of an Arm processor. How many there are is topology.c's business. */
 #include "base/cpu.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -41,7 +42,16 @@ static qn_isa best_isa(void)
 static qn_isa best_isa(void) { return ISA_base; }
 #endif
 
-qn_isa qn_cpu_isa(void) { return best_isa(); }
+/* Asked once: under a hypervisor an answer takes tens of microseconds. */
+qn_isa qn_cpu_isa(void)
+{
+    static _Atomic int known;
+    const int before = atomic_load_explicit(&known, memory_order_relaxed);
+    if (before) return (qn_isa)before;
+    const qn_isa isa = best_isa();
+    atomic_store_explicit(&known, (int)isa, memory_order_relaxed);
+    return isa;
+}
 
 const char *qn_isa_name(qn_isa isa) { return isa_names[isa]; }
 

@@ -21,16 +21,24 @@ typedef struct qn_bpanel {
 } qn_bpanel;
 static_assert(sizeof(qn_quad) == 3 * 64 && sizeof(qn_bpanel) == 64, "whole vectors");
 
-/* Where the parts of the fourth code are: in lane i, `mask` of the code is moved up by `up` bits (down where negative). */
 #define QN_CODE 0x87FFu     /* sign, exponent and fraction in a lane */
+/* The parts of the fourth code, and how far they are moved into the spare bits of lanes 0, 1, 2. */
 #define QN_FOURTH_0 0x0780u /* up 4 */
 #define QN_FOURTH_1 0x0078u /* up 8 */
 #define QN_FOURTH_2 0x0007u /* up 12 */
 #define QN_FOURTH_S 0x8000u /* the sign, in the third lane: down 4 */
 
 size_t qn_bpanel_bytes(int cols);
-/* Rows panel*16 .. of the f16 or bf16 matrix w. */
+/* The base of a row whose largest weight, without its sign, is `most`. */
+u16 qn_bpanel_base(qn_dtype type, u16 most);
+
+/* Rows panel*16 .. of the f16 or bf16 matrix w, whose width is a multiple of 32; as fast as this machine can. */
 void qn_bpanel_pack(qn_dtype type, const u16 *w, int rows, int cols, int panel, qn_bpanel *out);
+void qn_bpanel_plain(qn_dtype type, const u16 *w, int rows, int cols, int panel, qn_bpanel *out);
+#if defined(__x86_64__)
+void qn_bpanel_avx512bf16(qn_dtype type, const u16 *w, int rows, int cols, int panel, qn_bpanel *out);
+#endif
+
 /* Column c of row r. */
 float qn_bpanel_at(const qn_bpanel *p, int r, int c);
 

@@ -9,10 +9,11 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/cpu.h"
 #include "base/half.h"
 #include "base/mem.h"
 #include "base/rng.h"
-#include "kernel/panel.h"
+#include "kernel/bpanel.h"
 
 enum { ROWS = 37, COLS = 512, PANELS = 3 };
 
@@ -90,6 +91,26 @@ static void window(void **state)
     }
 }
 
+/* The fast way to pack floats gives the bytes of the plain one: every number there is, next to every kind of neighbour. */
+static void fast_packing(void **state)
+{
+    (void)state;
+    if (qn_cpu_isa() != ISA_avx512bf16) skip();
+    enum { W = 256, H = 19 }; /* a panel and three rows */
+    static u16 w[H * W];
+    _Alignas(64) static u8 plain[64 + W / 8 * 192], fast[sizeof plain];
+    for (int type = 0; type < 2; type++)
+        for (u32 from = 0; from < 0x10000; from += 61) {
+            const qn_dtype t = type ? DT_f16 : DT_bf16;
+            for (u32 i = 0; i < H * W; i++) w[i] = (u16)(from + (i % W < 64 ? i : i / W % 3 ? i % 61 * 37 : i % 2 ? 0 : 0x8000));
+            for (int panel = 0; panel < 2; panel++) {
+                qn_bpanel_plain(t, w, H, W, panel, (qn_bpanel *)(void *)plain);
+                qn_bpanel_pack(t, w, H, W, panel, (qn_bpanel *)(void *)fast);
+                assert_memory_equal(plain, fast, sizeof plain);
+            }
+        }
+}
+
 static void sizes(void **state)
 {
     (void)state;
@@ -102,6 +123,6 @@ static void sizes(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(every_type), cmocka_unit_test(window), cmocka_unit_test(sizes) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(every_type), cmocka_unit_test(window), cmocka_unit_test(fast_packing), cmocka_unit_test(sizes) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
