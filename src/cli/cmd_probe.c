@@ -75,7 +75,7 @@ static void put_json(qn_buf *b, const qn_probe_result *r)
     qn_buf_printf(b, "{\"kernel\": \"%s\", \"op\": \"%s\", \"isa\": \"%s\", \"passed\": %s, \"cases\": %d, \"seed\": %llu, "
                   "\"max_abs\": %.6g, \"max_rel\": %.6g, \"nmse\": %.6g, \"worst\": %.6g, \"at\": ", r->kernel->name,
                   qn_ops[r->kernel->op].name, qn_isa_name(r->kernel->isa), r->passed ? "true" : "false", r->cases,
-                  (unsigned long long)r->seed, r->max_abs, r->max_rel, r->nmse, r->worst);
+                  (unsigned long long)r->seed, r->off.max_abs, r->off.max_rel, r->off.nmse, r->off.worst);
     qn_buf_json(b, r->at, strlen(r->at));
     qn_buf_puts(b, ", \"why\": ");
     qn_buf_json(b, r->why, strlen(r->why));
@@ -86,7 +86,7 @@ static void put_line(qn_buf *b, const qn_cli *c, const qn_probe_result *r)
 {
     qn_buf_printf(b, "%s%-6s%s %-36s %4d cases  nmse %8.2g  worst %5.2f of its bound\n",
                   qn_cli_color(c, 1, r->passed ? QN_GREEN : QN_RED), r->passed ? "ok" : "FAILED", qn_cli_color(c, 1, QN_PLAIN),
-                  r->kernel->name, r->cases, r->nmse, r->worst);
+                  r->kernel->name, r->cases, r->off.nmse, r->off.worst);
     if (!r->passed)
         qn_buf_printf(b, "       %s\n       in case %s, seed %llu\n", r->why, r->at, (unsigned long long)r->seed);
 }
@@ -202,6 +202,7 @@ static bool gather(fair *f, qn_err *e)
     qn_probe_opts o = QN_PROBE_DEFAULT;
     const qn_engine_args engine = { .threads = a->threads, .device = "cpu", .no_tuning = true };
     if (!read_filters(a, &o, e)) return false;
+    if (a->tune && a->isa) return qn_fail(e, QN_EUSAGE, "--tune takes the best of all levels: leave --isa out");
     for (int i = 0; i < a->specs.n; i++)
         if (!qn_specs_add_text(&f->specs, a->specs.at[i], e)) return false;
     if (f->c->n_args && !qn_specs_add_model(f->c, &f->specs, f->c->args[0], &engine, e)) return false;

@@ -6,22 +6,6 @@
 #include "cli/probe.h"
 #include "report/page.h"
 
-static void put_stats(qn_buf *b, const char *key, const qn_stats *s)
-{
-    qn_put_key(b, key);
-    if (!s->n) {
-        qn_buf_puts(b, "null");
-        return;
-    }
-    qn_buf_putc(b, '{');
-    qn_put_int(b, "n", s->n);
-    qn_put_real(b, "p50", s->p50);
-    qn_put_real(b, "min", s->min);
-    qn_put_real(b, "lo", s->lo);
-    qn_put_real(b, "hi", s->hi);
-    qn_buf_putc(b, '}');
-}
-
 static void put_variant(qn_buf *b, const qn_contest *c, int i)
 {
     const qn_contender *k = &c->at[i];
@@ -32,8 +16,8 @@ static void put_variant(qn_buf *b, const qn_contest *c, int i)
         qn_buf_putc(b, '}');
         return;
     }
-    put_stats(b, "warm", &k->warm);
-    put_stats(b, "cold", &k->cold);
+    qn_put_stats(b, "warm", &k->warm);
+    qn_put_stats(b, "cold", &k->cold);
     qn_put_text(b, "isa", k->kernel ? qn_isa_name(k->kernel->isa) : "");
     if (k->rival) qn_put_text(b, "library", k->rival->version);
     qn_put_flag(b, "right", k->right);
@@ -41,9 +25,9 @@ static void put_variant(qn_buf *b, const qn_contest *c, int i)
     qn_put_flag(b, "cached", k->cached);
     qn_put_flag(b, "best", i == c->best);
     qn_put_flag(b, "engine", i == c->chosen);
-    qn_put_real(b, "max_abs", k->max_abs);
-    qn_put_real(b, "max_rel", k->max_rel);
-    qn_put_real(b, "nmse", k->nmse);
+    qn_put_real(b, "max_abs", k->off.max_abs);
+    qn_put_real(b, "max_rel", k->off.max_rel);
+    qn_put_real(b, "nmse", k->off.nmse);
     qn_buf_putc(b, '}');
 }
 

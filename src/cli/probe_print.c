@@ -108,7 +108,7 @@ static void print_text(qn_buf *b, const qn_probe_page *p, const qn_contest *c, i
         } else {
             qn_buf_printf(b, " %8s %9s %6s", "-", "-", "-");
         }
-        qn_buf_printf(b, " %9.2e %9.2e %8.1e", k->max_abs, k->max_rel, k->nmse);
+        qn_buf_printf(b, " %9.2e %9.2e %8.1e", k->off.max_abs, k->off.max_rel, k->off.nmse);
         put_tags(b, c, order[i]);
         if (k->cached) qn_buf_puts(b, " cached");
         qn_buf_putc(b, '\n');
@@ -165,7 +165,7 @@ static void print_seed(qn_buf *b, const qn_probe_page *p, const qn_contest *c, i
         } else {
             qn_buf_puts(b, " [vs engine N/A]");
         }
-        qn_buf_printf(b, " maxAbs=%.4e maxRel=%.4e\n", k->max_abs, k->max_rel);
+        qn_buf_printf(b, " maxAbs=%.4e maxRel=%.4e\n", k->off.max_abs, k->off.max_rel);
     }
     qn_buf_putc(b, '\n');
 }
@@ -197,7 +197,7 @@ static void print_json(qn_buf *b, const qn_probe_page *p, const qn_contest *c, i
         }
         qn_buf_printf(b, ", \"right\": %s, \"max_abs\": %.6g, \"max_rel\": %.6g, \"nmse\": %.6g, \"cached\": %s, "
                          "\"engine\": %s",
-                      k->right ? "true" : "false", k->max_abs, k->max_rel, k->nmse, k->cached ? "true" : "false",
+                      k->right ? "true" : "false", k->off.max_abs, k->off.max_rel, k->off.nmse, k->cached ? "true" : "false",
                       i == c->chosen ? "true" : "false");
         if (k->rival) {
             qn_buf_puts(b, ", \"library\": ");
@@ -221,7 +221,8 @@ static void print_csv(qn_buf *b, const qn_probe_page *p, const qn_contest *c, in
                       c->text, k->name,
                       k->misses ? "" : word(k), k->misses ? k->misses : "", k->warm.n, k->warm.p50, k->warm.min, k->warm.lo,
                       k->warm.hi,
-                      k->cold.n, k->cold.p50, k->cold.min, k->cold.lo, k->cold.hi, k->max_abs, k->max_rel, k->nmse, i == c->best,
+                      k->cold.n, k->cold.p50, k->cold.min, k->cold.lo, k->cold.hi, k->off.max_abs,
+                      k->off.max_rel, k->off.nmse, i == c->best,
                       i == c->chosen, k->cached, c->engine_ns);
     }
 }

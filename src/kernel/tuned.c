@@ -218,7 +218,8 @@ void qn_tuned_close(qn_tuned *t)
 
 static bool fits(const qn_tuned_row *r, qn_op op, const char *shape, const qn_args *args, int bucket)
 {
-    if (!r->kernel || r->op != op || (r->bucket >= 0 && r->bucket != bucket) || (r->shape && strcmp(r->shape, shape))) return false;
+    if (!r->kernel || r->op != op || (r->bucket >= 0 && r->bucket != bucket)) return false;
+    if (r->shape && strcmp(r->shape, shape)) return false;
     const int type = qn_args_type(op, args);
     return (r->kernel->type == type || r->kernel->type == (int)DT_any) && !(r->kernel->needs && r->kernel->needs(args));
 }

@@ -1,7 +1,7 @@
-/* fuse.c - which neighbours become one step: add, rmsnorm -> addnorm. A table of rules; each fused op has a reference of its own and
- * the bits of its parts, so a fused plan makes the same tokens. The probe holds each against the sum of its parts, and where apart
- * is faster the tuning says so: then the parts stay, and their first says why. Knows no device: plans of GPUs come by another way
- * and do their own. */
+/* fuse.c - which neighbours become one step: add, rmsnorm -> addnorm. A table of rules; each fused op has a reference of its own
+ * and the bits of its parts, so a fused plan makes the same tokens. The probe holds each against the sum of its parts, and where
+ * apart is faster the tuning says so: then the parts stay, and their first says why. Knows no device: plans of GPUs come by
+ * another way and do their own. */
 #include "model/fuse.h"
 
 #include <stdio.h>

@@ -85,14 +85,14 @@ static bool within(trial *t, const qn_operand *o, const double *want, const doub
         if (err > most)
             return wrong(t, "%s[%zu] is %.9g, not %.9g (off by %.3g, bound %.3g)", o->name, i, (double)y[i], want[i], err,
                          most);
-        if (most > 0) keep_worst(&t->r->worst, err / most);
+        if (most > 0) keep_worst(&t->r->off.worst, err / most);
         if (t->c->mood != MOOD_plain) continue;
-        keep_worst(&t->r->max_abs, err);
-        if (fabs(want[i]) > top / 1000) keep_worst(&t->r->max_rel, err / fabs(want[i]));
+        keep_worst(&t->r->off.max_abs, err);
+        if (fabs(want[i]) > top / 1000) keep_worst(&t->r->off.max_rel, err / fabs(want[i]));
         err2 += err * err;
         ref2 += want[i] * want[i];
     }
-    if (ref2 > 0) keep_worst(&t->r->nmse, err2 / ref2);
+    if (ref2 > 0) keep_worst(&t->r->off.nmse, err2 / ref2);
     return true;
 }
 

@@ -118,26 +118,12 @@ qn_shape qn_shape_cut(const qn_shape *s)
     return cut;
 }
 
-static void take(qn_contender *k, const qn_probe_result *r)
+static void take(qn_contender *k, bool right, const qn_errors *off, const char *why)
 {
     k->checked = true;
-    k->right = r->passed;
-    k->max_abs = r->max_abs;
-    k->max_rel = r->max_rel;
-    k->nmse = r->nmse;
-    k->worst = r->worst;
-    snprintf(k->why, sizeof k->why, "%s", r->why);
-}
-
-static void take_from(qn_contender *k, const qn_contender *from)
-{
-    k->checked = from->checked;
-    k->right = from->right;
-    k->max_abs = from->max_abs;
-    k->max_rel = from->max_rel;
-    k->nmse = from->nmse;
-    k->worst = from->worst;
-    snprintf(k->why, sizeof k->why, "%s", from->why);
+    k->right = right;
+    k->off = *off;
+    snprintf(k->why, sizeof k->why, "%s", why);
 }
 
 /* A shape as it is checked. */
@@ -151,7 +137,7 @@ static bool check_kernel(const trial *t, qn_contender *k, const qn_contest_opts 
                                  .timeout_s = o->timeout_s, .sizes = sizes, .known = &t->known };
     qn_probe_result r;
     if (!qn_probe_kernel(k->kernel, &opts, &r, e)) return false;
-    take(k, &r);
+    take(k, r.passed, &r.off, r.why);
     return true;
 }
 
@@ -172,7 +158,7 @@ static bool check_rival(const trial *t, qn_contender *k, qn_err *e)
         k->rival->run(job);
         k->rival->close(job);
         r.passed = qn_compare_outputs(&data, &t->known, &r, e);
-        take(k, &r);
+        take(k, r.passed, &r.off, r.why);
     } else if (e->code == QN_EUNSUPPORTED) {
         k->misses = "refused by the library";
         k->checked = k->right = false;
@@ -191,7 +177,7 @@ static bool check_all(qn_contest *c, const qn_contest_opts *o, qn_err *e)
         if (k->misses || k->cached) continue;
         if (o->progress && !o->progress(o->user, k->name, QN_CHECK_PART * i / c->n)) ok = qn_fail(e, QN_ECANCELLED, "stopped");
         const qn_contender *checked = k->lanes ? qn_contest_find(c, k->kernel, 0) : NULL; /* lanes make no difference */
-        if (checked && checked->checked) take_from(k, checked);
+        if (checked && checked->checked) take(k, checked->right, &checked->off, checked->why);
         else ok = ok && (k->kernel ? check_kernel(&t, k, o, e) : check_rival(&t, k, e));
     }
     qn_references_close(&t.known);

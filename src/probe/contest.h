@@ -16,7 +16,7 @@ typedef struct qn_contender {
     char label[80];
     const char *misses;         /* why it cannot take the shape; NULL: it can */
     bool checked, right;        /* checked against double precision at this shape (or smaller: see cut) */
-    double max_abs, max_rel, nmse, worst;
+    qn_errors off;
     char why[160];              /* it is wrong: how */
     qn_stats warm, cold;        /* ns a call, with everything in the caches and with nothing in them; n = 0: not timed */
     bool cached;                /* all of this was known before */

@@ -232,15 +232,15 @@ static void judge(const linear *l, qn_contender *k)
                 const double off = fabs((double)l->y[(size_t)t * (size_t)l->rows + (size_t)row] - want);
                 off2 += off * off;
                 sum2 += want * want;
-                k->max_abs = fmax(k->max_abs, off);
-                k->max_rel = fmax(k->max_rel, off / fmax(fabs(want), 1e-30));
-                k->worst = fmax(k->worst, off / (BOUND * most));
+                k->off.max_abs = fmax(k->off.max_abs, off);
+                k->off.max_rel = fmax(k->off.max_rel, off / fmax(fabs(want), 1e-30));
+                k->off.worst = fmax(k->off.worst, off / (BOUND * most));
                 if (!(off <= BOUND * most)) k->right = false;
             }
         }
     }
-    k->nmse = sum2 > 0 ? off2 / sum2 : 0;
-    if (!k->right) snprintf(k->why, sizeof k->why, "off by %.3g of what may be", k->worst);
+    k->off.nmse = sum2 > 0 ? off2 / sum2 : 0;
+    if (!k->right) snprintf(k->why, sizeof k->why, "off by %.3g of what may be", k->off.worst);
     qn_free(w);
 }
 

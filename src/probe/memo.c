@@ -85,7 +85,7 @@ static int take_stats(const char *p, qn_stats *s)
 
 static void put_body(qn_buf *b, const qn_contender *k)
 {
-    qn_buf_printf(b, "%d %a %a %a %a", k->right, k->max_abs, k->max_rel, k->nmse, k->worst);
+    qn_buf_printf(b, "%d %a %a %a %a", k->right, k->off.max_abs, k->off.max_rel, k->off.nmse, k->off.worst);
     put_stats(b, &k->warm);
     put_stats(b, &k->cold);
     qn_buf_printf(b, " %s", k->why);
@@ -94,8 +94,10 @@ static void put_body(qn_buf *b, const qn_contender *k)
 static bool take_body(const char *p, qn_contender *k)
 {
     qn_contender got = *k;
+    qn_errors *off = &got.off;
     int right = 0, used = 0;
-    if (sscanf(p, "%d %la %la %la %la%n", &right, &got.max_abs, &got.max_rel, &got.nmse, &got.worst, &used) != 5) return false;
+    if (sscanf(p, "%d %la %la %la %la%n", &right, &off->max_abs, &off->max_rel, &off->nmse, &off->worst, &used) != 5)
+        return false;
     p += used;
     used = take_stats(p, &got.warm);
     p += used;

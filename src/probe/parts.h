@@ -10,7 +10,8 @@
 /* In the order they would run; returns how many, 0: the op is not fused. */
 int qn_shape_parts(const qn_shape *s, qn_shape out[QN_PARTS]);
 
-/* Is it an op that plans make of their steps where that is faster (model/fuse.h)? Attention is fused, but no plan takes it apart. */
+/* Is it an op that plans make of their steps where that is faster (model/fuse.h)? Attention is fused, but no plan takes it
+ * apart. */
 bool qn_fused_by_plans(qn_op op);
 
 #endif

@@ -17,16 +17,20 @@ typedef struct qn_probe_opts {
 } qn_probe_opts;
 #define QN_PROBE_DEFAULT { .op = -1, .type = -1 }
 
+/* Errors against a double-precision evaluation; the first three over plain data (values of -1..1), worst over all */
+typedef struct qn_errors {
+    double max_abs;     /* largest |y - y64| */
+    double max_rel;     /* largest |y - y64| / |y64|, where y64 is at least a thousandth of the largest */
+    double nmse;        /* worst case's sum (y - y64)^2 / sum y64^2 */
+    double worst;       /* largest |y - y64| / bound: above 1 fails */
+} qn_errors;
+
 typedef struct qn_probe_result {
     const qn_kernel *kernel;
     u64 seed;
     bool passed;
     int cases;          /* combinations of sizes, operand type and kind of data that were run */
-    /* errors against a double-precision evaluation; the first three over plain data (values of -1..1), worst over all */
-    double max_abs;     /* largest |y - y64| */
-    double max_rel;     /* largest |y - y64| / |y64|, where y64 is at least a thousandth of the largest */
-    double nmse;        /* worst case's sum (y - y64)^2 / sum y64^2 */
-    double worst;       /* largest |y - y64| / bound: above 1 fails */
+    qn_errors off;
     char at[224];       /* the case that was run last, or that failed: "n=7 rows=19 cols=768 q4_k huge" */
     char why[160];      /* empty when passed: "y[12] is 3.5, not 3.25 (bound 1e-05)", "SIGSEGV", "writes behind y" */
 } qn_probe_result;

@@ -138,7 +138,8 @@ static verdict weigh_parts(const group *g)
         const qn_contender *w = c ? favourite(c, NULL) : NULL;
         if (ns_of(c, w) <= 0 || c->parts_ns <= 0) continue;
         const qn_stats *s = c->by_cold ? &w->cold : &w->warm;
-        const double times = s->p50 / c->parts_ns, error = (s->hi - s->lo) / s->p50; /* the parts' own is not known: as much again */
+        const double error = (s->hi - s->lo) / s->p50; /* of the parts it is not known: as much again */
+        const double times = s->p50 / c->parts_ns;
         fuse = fuse || 1 / times > 1 + error;
         if (times > LEAST_GAIN + error && times > v.gain) v = (verdict){ true, times, error };
     }

@@ -12,23 +12,6 @@
 
 enum { MOST_TOKENS = 4000, MOST_PASSES = 64 }; /* dots that a drawing can tell apart; passes on the timeline */
 
-static void put_stats(qn_buf *b, const char *key, bool known, const qn_stats *s)
-{
-    qn_put_key(b, key);
-    if (!known) {
-        qn_buf_puts(b, "null");
-        return;
-    }
-    qn_buf_putc(b, '{');
-    qn_put_int(b, "n", s->n);
-    qn_put_real(b, "min", s->min);
-    qn_put_real(b, "p50", s->p50);
-    qn_put_real(b, "p95", s->p95);
-    qn_put_real(b, "p99", s->p99);
-    qn_put_real(b, "max", s->max);
-    qn_buf_putc(b, '}');
-}
-
 /* Text that should be a JSON object, as it is, if it is one: a trace may hold anything. */
 static void put_object(qn_buf *b, const char *key, const char *text)
 {
@@ -89,7 +72,7 @@ static void put_phases(qn_buf *b, const qn_analysis *a)
         qn_put_int(b, "tokens", p->tokens);
         qn_put_int(b, "passes", p->passes);
         qn_put_real(b, "tok_s", p->tok_s);
-        put_stats(b, "token_ns", p->has_spread, &p->token_ns);
+        qn_put_stats(b, "token_ns", p->has_spread ? &p->token_ns : NULL);
         qn_put_int(b, "steps_ns", p->steps_ns);
         qn_put_int(b, "between_ns", p->between_ns);
         qn_put_real(b, "bytes", p->bytes);
@@ -363,7 +346,7 @@ static void put_sums(qn_buf *b, const qn_run *r, const qn_analysis *a)
     qn_put_int(b, "bad", r->bad);
     qn_put_int(b, "ignored", r->ignored);
     qn_put_int(b, "first_ns", a->first_ns);
-    put_stats(b, "gaps", a->has_gaps, &a->gaps);
+    qn_put_stats(b, "gaps", a->has_gaps ? &a->gaps : NULL);
     qn_put_real(b, "disturbed_ns", a->disturbed_ns);
     qn_put_key(b, "implied");
     if (!a->implied.known) {

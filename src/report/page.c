@@ -83,6 +83,25 @@ void qn_put_real(qn_buf *b, const char *key, double value)
     qn_put_number(b, value);
 }
 
+void qn_put_stats(qn_buf *b, const char *key, const qn_stats *s)
+{
+    qn_put_key(b, key);
+    if (!s || !s->n) {
+        qn_buf_puts(b, "null");
+        return;
+    }
+    qn_buf_putc(b, '{');
+    qn_put_int(b, "n", s->n);
+    qn_put_real(b, "min", s->min);
+    qn_put_real(b, "p50", s->p50);
+    qn_put_real(b, "lo", s->lo);
+    qn_put_real(b, "hi", s->hi);
+    qn_put_real(b, "p95", s->p95);
+    qn_put_real(b, "p99", s->p99);
+    qn_put_real(b, "max", s->max);
+    qn_buf_putc(b, '}');
+}
+
 void qn_put_flag(qn_buf *b, const char *key, bool value)
 {
     qn_put_key(b, key);

@@ -5,6 +5,7 @@
 #define QN_PAGE_H
 
 #include "base/buf.h"
+#include "base/stats.h"
 
 extern const char qn_page_html[], qn_page_css[], qn_page_js[];
 
@@ -16,6 +17,7 @@ void qn_put_key(qn_buf *b, const char *key);
 void qn_put_text(qn_buf *b, const char *key, const char *value);
 void qn_put_int(qn_buf *b, const char *key, u64 value);
 void qn_put_real(qn_buf *b, const char *key, double value);
+void qn_put_stats(qn_buf *b, const char *key, const qn_stats *s); /* NULL, or of nothing: null */
 void qn_put_flag(qn_buf *b, const char *key, bool value);
 void qn_put_string(qn_buf *b, const char *value);  /* in an array */
 void qn_put_number(qn_buf *b, double value);       /* in an array */

@@ -234,6 +234,7 @@ def test_an_override(home):
     (["--op", "add", "--type", "q4_0"], "no shape is of this op and type"),
     (["--trace", "/nowhere/t.jsonl"], "/nowhere/t.jsonl"),
     (["--spec", "op=linear type=q8_0 cols=33"], "no multiple"),
+    (["--spec", SMALL, "--tune", "--isa", "base"], "leave --isa out"),
 ])
 def test_wrong_words(home, words, why):
     r = probe(*words)
