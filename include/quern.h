@@ -155,7 +155,8 @@ bool qn_chat_render_path(const char *path, const char *messages_json, const char
 qn_engine *qn_engine_open(const qn_model *m, const qn_options *o, qn_err *e);
 void qn_engine_close(qn_engine *en);
 
-/* Stops the pass that is running between two steps; the call that ran it fails with QN_ECANCELLED. Async-signal-safe. */
+/* Stops the pass that is running between two steps, or the next one; the call that ran it fails with QN_ECANCELLED. One that
+ * comes behind the last pass of a qn_generate is forgotten with it. Async-signal-safe. */
 void qn_engine_cancel(qn_engine *en);
 
 qn_session *qn_session_open(qn_engine *en, qn_err *e);

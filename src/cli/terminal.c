@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <histedit.h>
 #include <locale.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +34,13 @@ static char *show_prompt(EditLine *el)
     return (char *)text; /* libedit only reads it */
 }
 
+/* Waits for a key. A Ctrl-C from just before the wait does not wake it, and the next may be long in coming: hence the rounds. */
+static void await_key(void)
+{
+    struct pollfd in = { .fd = 0, .events = POLLIN };
+    while (!qn_interrupted() && poll(&in, 1, 100) == 0) continue;
+}
+
 /* libedit's own reader takes Ctrl-C for noise and reads on; this one gives up. */
 static int read_char(EditLine *el, wchar_t *out)
 {
@@ -40,6 +48,8 @@ static int read_char(EditLine *el, wchar_t *out)
     u32 cp;
     (void)el;
     for (size_t n = 0; n < sizeof bytes;) {
+        await_key();
+        if (qn_interrupted()) return -1;
         const ssize_t got = read(0, bytes + n, 1);
         if (got < 0 && errno == EINTR && !qn_interrupted()) continue;
         if (got <= 0) return got < 0 ? -1 : 0;

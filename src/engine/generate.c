@@ -258,6 +258,7 @@ bool qn_generate(qn_session *s, const qn_request *r, qn_result *out, qn_err *e)
     }
     if (j.few) qn_cuda_list_best(s->en->cuda, false);
     if (!ok && e->code == QN_ECANCELLED) out->stop = QN_STOP_CANCELLED;
+    atomic_store(&s->en->cancel, 0); /* one that came behind the last pass was meant for this answer, not for the next */
     if (j.request) qn_record_done(s->en, j.request, j.begin, out);
     if (!ok && e->code != QN_ECANCELLED) {
         qn_free(out->ids);
