@@ -1,6 +1,7 @@
 /* engine.c - opens an engine: takes all memory that running will need, once, and has the decoder write the plan over it. */
 #include "engine/record.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -39,7 +40,7 @@ static void set_sizes(qn_engine *en, const qn_options *o)
     const i64 most = (i64)en->n_ctx * en->n_seq; /* all there can be to compute */
     en->n_batch = (int)qn_minz((size_t)(o->n_batch ? o->n_batch : 512), (size_t)most);
     en->n_batch = qn_maxi(en->n_batch, en->n_seq); /* a token of every session fits into one pass */
-    en->n_table = (en->n_ctx + QN_PAGE - 1) / QN_PAGE;
+    en->n_table = (int)(((i64)en->n_ctx + QN_PAGE - 1) / QN_PAGE);
     const int rows = (int)qn_minz(LOGITS_BYTES / ((size_t)en->m->n_vocab * sizeof(float)), (size_t)en->n_batch);
     en->n_logits = qn_maxi(rows, en->n_seq);
     const size_t chunks = ((size_t)en->n_ctx + QN_CHUNK - 1) / QN_CHUNK;
@@ -88,15 +89,29 @@ static size_t list_scratch(qn_engine *en, need *out)
     return QN_COUNT(all);
 }
 
-static bool check_memory(const qn_engine *en, u64 scratch, size_t row_bytes, const int layers[N_GROUPS], qn_err *e)
+/* False: more than can be counted. */
+static bool kv_bytes(const qn_engine *en, size_t row_bytes, const int layers[N_GROUPS], size_t *out)
 {
-    u64 kv = 0;
-    for (int g = 0; g < N_GROUPS; g++)
-        kv += (u64)layers[g] * 2 * QN_PAGE * row_bytes * (u64)pages_per_session(en, g) * (u64)en->n_seq;
+    size_t one, all;
+    *out = 0;
+    for (int g = 0; g < N_GROUPS; g++) {
+        const i64 pages = (i64)pages_per_session(en, g) * en->n_seq;
+        if (pages > INT_MAX || !qn_mul((size_t)layers[g] * 2 * QN_PAGE, row_bytes, &one) || !qn_mul(one, (size_t)pages, &all) ||
+            !qn_add(*out, all, out)) return false;
+    }
+    return true;
+}
+
+static bool check_memory(const qn_engine *en, size_t scratch, size_t row_bytes, const int layers[N_GROUPS], qn_err *e)
+{
+    size_t kv, all;
+    if (!kv_bytes(en, row_bytes, layers, &kv) || !qn_add(kv, scratch, &all))
+        return qn_fail(e, QN_ENOMEM, "a context of %d tokens for each of %d sessions is more than can be addressed; lower -c",
+                       en->n_ctx, en->n_seq);
     const u64 have = qn_mem_available();
-    if (en->cuda || have == 0 || kv + scratch <= have) return true; /* on a device: looked at there */
+    if (en->cuda || have == 0 || all <= have) return true; /* on a device: looked at there */
     return qn_fail(e, QN_ENOMEM, "not enough memory for a context of %d tokens: need %llu bytes (KV %llu, scratch %llu), "
-                   "have %llu; lower -c or use --kv q8_0", en->n_ctx, (unsigned long long)(kv + scratch), (unsigned long long)kv,
+                   "have %llu; lower -c or use --kv q8_0", en->n_ctx, (unsigned long long)all, (unsigned long long)kv,
                    (unsigned long long)scratch, (unsigned long long)have);
 }
 

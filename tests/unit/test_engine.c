@@ -1,5 +1,6 @@
 /* test_engine.c - what must not change a token: threads, the cutting of the prompt, the company in the batch, the reuse of
  * cached pages. And what must: another seed. Runs on the tiny reference models in tests/data/models. */
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -247,6 +248,13 @@ static void a_seed_decides(void **state)
     qn_model_close(m);
 }
 
+static bool cancel_late(void *user, const qn_piece *p)
+{
+    (void)p;
+    qn_engine_cancel(user);
+    return true;
+}
+
 static void refuses(void **state)
 {
     (void)state;
@@ -257,6 +265,15 @@ static void refuses(void **state)
     assert_null(qn_engine_open(m, &o, &e));
     assert_int_equal(e.code, QN_ENOMEM);
     assert_non_null(strstr(e.msg, "need"));
+    o.n_ctx = INT_MAX; /* its last page ends behind INT_MAX */
+    assert_null(qn_engine_open(m, &o, &e));
+    assert_int_equal(e.code, QN_ENOMEM);
+    assert_non_null(strstr(e.msg, "(KV 8"));
+    o.n_seq = 4096;    /* and all pages together cannot be counted */
+    assert_null(qn_engine_open(m, &o, &e));
+    assert_int_equal(e.code, QN_ENOMEM);
+    assert_non_null(strstr(e.msg, "more than can be addressed"));
+    o.n_seq = 0;
     o.n_ctx = 32;
     qn_engine *en = open_engine(m, o);
     qn_session *s = open_session(en);
@@ -284,6 +301,14 @@ static void refuses(void **state)
     qn_free(out.ids);
     assert_true(qn_generate(s, &r, &out, &e)); /* and the next request runs */
     qn_free(out.ids);
+    r.each = cancel_late;
+    r.user = en;
+    for (int i = 0; i < 2; i++) { /* a cancel behind the last pass is not kept for the answer after it */
+        r.n_predict = 1;
+        assert_true(qn_generate(s, &r, &out, &e));
+        assert_int_equal(out.stop, QN_STOP_LENGTH);
+        qn_free(out.ids);
+    }
     qn_session_close(s);
     qn_engine_close(en);
     qn_model_close(m);
