@@ -138,13 +138,14 @@ const qn_command qn_command_run = {
     .args = "[MODEL] [PROMPT]",
     .summary = "Answer a prompt, or chat",
     .about = "MODEL is a GGUF file, a Hugging Face folder or a name that `quern pull` fetched; without one the default model "
-             "runs. With a PROMPT (or -p, -f, or text on stdin) there is one answer, printed as it is made. Without one, on a "
+             "runs, also where the one argument is several words and no model's name: it is the prompt then. With a PROMPT (or -p, -f, or text on stdin) there is one answer, printed as it is made. Without one, on a "
              "terminal, there is a chat: /help lists its commands, Ctrl-C stops an answer, a second Ctrl-C leaves.\n\n"
              "If the model has a chat template, the prompt is a user's message in it; text inside a message never becomes a "
              "control token. --raw, or a model without a template, continues the prompt as it stands.\n\n"
              "The same model, prompt, seed and options give the same answer whatever the number of threads. The last line on "
              "stderr says how many tokens were made, when the first came, and the speed of reading the prompt and of decoding.",
     .examples = "quern run smollm2 \"Why is the sky blue?\"\tone answer\n"
+                "quern run \"Tell me a story.\"\tthe default model answers\n"
                 "quern run model.gguf\tchat on the terminal\n"
                 "quern run model.gguf --raw -p \"Once upon a time\" -n 100 --temp 0\tcontinue a text, always the same\n"
                 "git diff | quern run model.gguf -sys \"Write a commit message.\" -\tthe prompt from stdin\n",

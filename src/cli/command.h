@@ -93,6 +93,7 @@ void qn_help_program(qn_buf *out);                          /* quern --help */
 void qn_help_short(const qn_command *k, qn_buf *out);       /* quern VERB --help */
 void qn_help_long(const qn_command *k, qn_buf *out);        /* quern help VERB */
 void qn_help_man(qn_buf *out);                              /* quern.1 */
+void qn_help_shells(qn_buf *out);                           /* quern completion --help */
 bool qn_help_completion(const char *shell, qn_buf *out);    /* bash, zsh, fish; false: none of them */
 void qn_help_version(bool json, qn_buf *out);
 void qn_trace_page(qn_buf *out);                            /* trace_doc.c: docs/TRACE.md */

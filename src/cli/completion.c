@@ -137,7 +137,17 @@ static void fish(qn_buf *out)
         walk(out, *k, fish_option);
     }
     qn_buf_puts(out, "complete -c quern -n __fish_use_subcommand -a help -d 'explain a command'\n"
+                     "complete -c quern -n __fish_use_subcommand -a completion -d 'print completions for a shell'\n"
                      "complete -c quern -n '__fish_seen_subcommand_from completion' -x -a 'bash zsh fish'\n");
+}
+
+void qn_help_shells(qn_buf *out)
+{
+    qn_buf_puts(out, "Usage: quern completion bash|zsh|fish\n"
+                     "Print what the shell needs to complete quern's commands, options and their values; `make install` puts it in "
+                     "place.\n\nExamples:\n"
+                     "  source <(quern completion bash)\n      for this shell\n"
+                     "  quern completion fish > ~/.config/fish/completions/quern.fish\n      for good\n");
 }
 
 bool qn_help_completion(const char *shell, qn_buf *out)

@@ -40,16 +40,21 @@ static int unknown_command(const qn_cli *c, const char *typed)
     return qn_cli_fail(c, &e);
 }
 
+static bool is_help(const char *word) { return !strcmp(word, "--help") || !strcmp(word, "-h") || !strcmp(word, "help"); }
+
 /* The words that are not commands. -1: this is none of them. */
 static int run_word(const qn_cli *c, int argc, char **argv)
 {
     const char *word = argc > 1 ? argv[1] : "--help";
     const char *next = argc > 2 ? argv[2] : NULL;
+    const bool asked = next && is_help(next);
     qn_buf b = { 0 };
     if (!strcmp(word, "--version")) {
         qn_help_version(next && !strcmp(next, "--json"), &b);
-    } else if (!strcmp(word, "--help") || !strcmp(word, "-h") || (!strcmp(word, "help") && !next)) {
+    } else if (is_help(word) && (!next || asked || strcmp(word, "help"))) {
         qn_help_program(&b);
+    } else if (!strcmp(word, "help") && !strcmp(next, "completion")) {
+        qn_help_shells(&b);
     } else if (!strcmp(word, "help")) {
         const qn_command *k = qn_command_find(next);
         if (!k) return unknown_command(c, next);
@@ -60,7 +65,9 @@ static int run_word(const qn_cli *c, int argc, char **argv)
         qn_help_man(&b);
     } else if (!strcmp(word, "completion")) {
         qn_err e = { 0 };
-        if (!next || !qn_help_completion(next, &b)) {
+        if (asked) {
+            qn_help_shells(&b);
+        } else if (!next || !qn_help_completion(next, &b)) {
             qn_fail(&e, QN_EUSAGE, "completion: say bash, zsh or fish");
             return qn_cli_fail(c, &e);
         }

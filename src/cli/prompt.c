@@ -7,10 +7,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/prompt.h"
 #include "cli/tracing.h"
+#include "hub/hub.h"
 
 #define OPT(name, brief, alias, type, field, ctype, arg, preset, help, lo, hi) \
     { name, brief, alias, type, QN_AT(qn_sampling_args, field, ctype), arg, preset, help, lo, hi }
@@ -86,20 +88,42 @@ bool qn_sampling_from(const qn_sampling_args *a, int n_vocab, qn_sampling *out, 
     return true;
 }
 
+/* `quern run "Why is the sky blue?"`: one argument of several words that names no model is the prompt. One that ends like a
+ * file's name is a file that is not there, and so is one word: both are more often a slip than a prompt. */
+static bool is_prompt(const char *word)
+{
+    qn_err ignored = { 0 };
+    char *path = NULL;
+    if (!word[strcspn(word, " \t\n")] || qn_ends_with(word, ".gguf")) return false;
+    const bool found = qn_hub_find(word, &path, &ignored);
+    qn_free(path);
+    return !found;
+}
+
+/* Nothing on stdin or in a file is a pipe that broke, not a wish for an answer to nothing; -p "" is that. */
+static bool read_prompt(const char *path, char **text, size_t *n, qn_err *e)
+{
+    if (!qn_cli_read(path, text, n, e)) return false;
+    return *n > 0 || qn_fail(e, QN_EUSAGE, "the prompt is empty: there is nothing %s%s", strcmp(path, "-") ? "in " : "on stdin",
+                             strcmp(path, "-") ? qn_path_tail(path) : "");
+}
+
 bool qn_prompt_find(const qn_cli *c, const qn_run_args *a, const char *usual, const char **model, char **text, size_t *n,
                     qn_err *e)
 {
-    const int given = a->model ? 0 : 1; /* arguments before the prompt */
+    const bool lone = c->n_args == 1 && !a->model && !a->prompt && !a->file && is_prompt(c->args[0]);
+    const int given = a->model || lone ? 0 : 1; /* arguments before the prompt */
     const char *typed = c->n_args > given ? c->args[given] : NULL, *verb = c->command->name;
-    *model = a->model ? a->model : c->n_args > 0 ? c->args[0] : NULL;
+    *model = a->model ? a->model : c->n_args > 0 && !lone ? c->args[0] : NULL;
+    if (lone) qn_cli_note(c, "no model is called that, so it is the prompt; the default model answers");
     if ((typed != NULL) + (a->prompt != NULL) + (a->file != NULL) > 1)
         return qn_fail(e, QN_EUSAGE, "%s: the prompt is given twice", verb);
     if (c->n_args > given + 1) return qn_fail(e, QN_EUSAGE, "%s: one argument too many: \"%.80s\"", verb, c->args[given + 1]);
     if (a->prompt) typed = a->prompt;
-    if (a->file) return qn_cli_read(a->file, text, n, e);
-    if (typed && !strcmp(typed, "-")) return qn_cli_read("-", text, n, e);
+    if (a->file) return read_prompt(a->file, text, n, e);
+    if (typed && !strcmp(typed, "-")) return read_prompt("-", text, n, e);
     if (!typed) typed = usual;
-    if (!typed && !a->chat && !isatty(0)) return qn_cli_read("-", text, n, e);
+    if (!typed && !a->chat && !isatty(0)) return read_prompt("-", text, n, e);
     if (!typed) return true;
     *n = strlen(typed);
     *text = qn_strndup(typed, *n, e);

@@ -25,6 +25,7 @@ typedef struct qn_run_args {
 extern const qn_opt qn_prompt_opts[];
 
 /* The model's name as typed (NULL: the default one) and the prompt, yours, from wherever it comes: an argument, -p, -f, stdin.
+ * Of the two arguments either may stand alone: several words that name no model are the prompt.
  * usual: taken when there is none; NULL: stdin is read unless it is a terminal, and then *text stays NULL: chat. */
 bool qn_prompt_find(const qn_cli *c, const qn_run_args *a, const char *usual, const char **model, char **text, size_t *n,
                     qn_err *e);

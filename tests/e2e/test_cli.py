@@ -7,10 +7,10 @@ import shutil
 import subprocess
 
 import pytest
-from conftest import MODELS, QUERN, machine_levels, quern
+from conftest import MODELS, QUERN, ROOT, machine_levels, quern
 
-COMMANDS = ["run", "info", "plan", "tokenize", "template", "logits", "perplexity", "convert", "quantize", "probe", "export", "pull", "list",
-            "doctor", "analyze", "compare", "runs", "top"]
+with open(os.path.join(ROOT, "src", "cli", "commands.def")) as f:
+    COMMANDS = [name.replace("_", "-") for name in re.findall(r"^COMMAND\((\w+)\)", f.read(), re.M)]
 
 
 def test_no_arguments_is_usage():
@@ -30,6 +30,12 @@ def test_help_of_each_command(name):
     short, long = quern(name, "--help"), quern("help", name)
     assert short.rc == 0 and short.out.startswith(f"Usage: quern {name}") and "--quiet" in short.out
     assert long.rc == 0 and long.out.startswith(f"quern {name} - ") and len(long.out) > len(short.out)
+
+
+def test_help_of_the_words_that_are_no_commands():
+    assert quern("help", "--help").out == quern("help", "help").out == quern("--help").out
+    r = quern("completion", "--help")
+    assert r.rc == 0 and r.out.startswith("Usage: quern completion ") and quern("help", "completion").out == r.out
 
 
 def test_version():

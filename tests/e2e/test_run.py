@@ -59,6 +59,25 @@ def test_prompt_from_stdin_and_file(tmp_path):
         assert r.rc == 0 and r.out == want, args
 
 
+def test_a_lone_argument_is_a_model_or_several_words(home):
+    want = quern("run", TINY, "Tell me a story about a fox.", "-n", "24", "--temp", "0", env=home)
+    r = quern("run", "Tell me a story about a fox.", "-n", "24", "--temp", "0", env=home)
+    assert r.rc == 0 and r.out == want.out != "" and "so it is the prompt" in r.err
+    r = quern("profile", "Tell me a story about a fox.", "-n", "4", "--section", "run", env=home)
+    assert r.rc == 0 and "quern-tiny" in r.out
+    for words in ("fox", "my fox.gguf"):
+        r = quern("run", words, "-n", "2", stdin=PROMPT, env=home)
+        assert r.rc == 1 and r.out == "" and r.err.startswith(f"quern: {words}: no such file"), words
+
+
+def test_nothing_on_stdin_is_no_prompt(tmp_path):
+    (tmp_path / "empty").write_text("")
+    for args, where in (([], "on stdin"), (["-"], "on stdin"), (["-f", tmp_path / "empty"], "in ")):
+        r = quern("run", TINY, *args, *GREEDY)
+        assert r.rc == 2 and r.out == "" and "the prompt is empty: there is nothing " + where in r.err, args
+    assert quern("run", TINY, "-p", "", *GREEDY).rc == 0
+
+
 def test_stop_string_never_leaks():
     text = greedy().out
     stop = text[len(text) // 2: len(text) // 2 + 4]
