@@ -43,10 +43,11 @@ VERSION := $(shell sed -n 's/^\#define QN_VERSION "\(.*\)"/\1/p' include/quern.h
 SONAME  := libquern.so.$(firstword $(subst ., ,$(VERSION)))
 
 # Kernel folders: what this architecture has, and the flags each one may use.
-ISA_x86_64  := avx2 avx512 avx512vnni avx512bf16
+ISA_x86_64  := avx2 avxvnni avx512 avx512vnni avx512bf16
 ISA_aarch64 := neondot neoni8mm
 FLAGS_base   :=
 FLAGS_avx2   := -mavx2 -mfma -mf16c -mbmi2
+FLAGS_avxvnni = $(FLAGS_avx2) -mavxvnni
 FLAGS_avx512 := -mavx2 -mfma -mf16c -mbmi2 -mavx512f -mavx512bw -mavx512vl -mavx512dq -mprefer-vector-width=512
 FLAGS_avx512vnni = $(FLAGS_avx512) -mavx512vnni
 FLAGS_avx512bf16 = $(FLAGS_avx512vnni) -mavx512bf16
@@ -92,6 +93,7 @@ tiles = $(patsubst %,$(BUILD)/obj/kernel/$(1)/%.o,$(2))
 $(call tiles,avx2,attend qlinear plinear matmul): ISA_FLAGS := $(FLAGS_avx2) $(TILES)
 $(call tiles,avx512,attend plinear matmul): ISA_FLAGS := $(FLAGS_avx512) $(TILES)
 $(call tiles,base,attend plinear matmul): ISA_FLAGS := $(TILES)
+$(BUILD)/obj/kernel/avxvnni/%.o: ISA_FLAGS := $(FLAGS_avxvnni) $(TILES)
 $(BUILD)/obj/kernel/neondot/%.o: ISA_FLAGS := $(FLAGS_neondot) $(TILES)
 $(BUILD)/obj/kernel/neoni8mm/%.o: ISA_FLAGS := $(FLAGS_neoni8mm) $(TILES)
 $(BUILD)/obj/kernel/avx512vnni/%.o: ISA_FLAGS := $(FLAGS_avx512vnni) $(TILES)

@@ -53,8 +53,8 @@ void qn_free(void *p);
 
 /* ---- options ------------------------------------------------------------------------------------------------------ */
 
-enum { QN_ISA_AUTO = 0, QN_ISA_REF, QN_ISA_BASE, QN_ISA_AVX2, QN_ISA_AVX512, QN_ISA_AVX512VNNI,
-       QN_ISA_AVX512BF16, QN_ISA_NEONDOT, QN_ISA_NEONI8MM }; /* highest level the kernels may use */
+enum { QN_ISA_AUTO = 0, QN_ISA_REF, QN_ISA_BASE, QN_ISA_AVX2, QN_ISA_AVXVNNI, QN_ISA_AVX512,
+       QN_ISA_AVX512VNNI, QN_ISA_AVX512BF16, QN_ISA_NEONDOT, QN_ISA_NEONI8MM }; /* highest level the kernels may use */
 enum { QN_KV_F16 = 0, QN_KV_F32, QN_KV_Q8_0 };
 
 /* Called while something long runs; share is 0..1. Returning false cancels (QN_ECANCELLED). */

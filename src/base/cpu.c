@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const isa_names[] = { "auto", "ref", "base", "avx2", "avx512", "avx512vnni", "avx512bf16",
+static const char *const isa_names[] = { "auto", "ref", "base", "avx2", "avxvnni", "avx512", "avx512vnni", "avx512bf16",
                                          "neondot", "neoni8mm" };
 
 #if defined(__x86_64__)
@@ -19,6 +19,12 @@ static bool has_f16c(void)
     return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
 }
 
+static bool has_avxvnni(void)
+{
+    unsigned a, b, c, d;
+    return __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a & 1u << 4);
+}
+
 static qn_isa best_isa(void)
 {
     __builtin_cpu_init();
@@ -27,11 +33,14 @@ static qn_isa best_isa(void)
     const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
     const bool vnni = avx512 && __builtin_cpu_supports("avx512vnni"), bf16 = vnni && __builtin_cpu_supports("avx512bf16");
-    return bf16 ? ISA_avx512bf16 : vnni ? ISA_avx512vnni : avx512 ? ISA_avx512 : avx2 ? ISA_avx2 : ISA_base;
+    return bf16 ? ISA_avx512bf16 : vnni ? ISA_avx512vnni : avx512 ? ISA_avx512
+           : avx2 && has_avxvnni() ? ISA_avxvnni : avx2 ? ISA_avx2 : ISA_base;
 }
 #elif defined(__aarch64__)
 #include <asm/hwcap.h>
 #include <sys/auxv.h>
+
+static bool has_avxvnni(void) { return false; }
 
 static qn_isa best_isa(void)
 {
@@ -39,6 +48,7 @@ static qn_isa best_isa(void)
     return i8mm ? ISA_neoni8mm : dot ? ISA_neondot : ISA_base;
 }
 #else
+static bool has_avxvnni(void) { return false; }
 static qn_isa best_isa(void) { return ISA_base; }
 #endif
 
@@ -52,6 +62,8 @@ qn_isa qn_cpu_isa(void)
     atomic_store_explicit(&known, (int)isa, memory_order_relaxed);
     return isa;
 }
+
+bool qn_cpu_runs(qn_isa isa) { return isa <= qn_cpu_isa() && (isa != ISA_avxvnni || has_avxvnni()); }
 
 const char *qn_isa_name(qn_isa isa) { return isa_names[isa]; }
 

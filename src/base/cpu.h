@@ -8,12 +8,13 @@
 
 /* The ISA ladder, lowest first, one processor's rungs behind the other's; tokens are those of kernels.def rows and of --isa. */
 typedef enum qn_isa {
-    ISA_ref = 1, ISA_base, ISA_avx2, ISA_avx512, ISA_avx512vnni, ISA_avx512bf16, ISA_neondot, ISA_neoni8mm
+    ISA_ref = 1, ISA_base, ISA_avx2, ISA_avxvnni, ISA_avx512, ISA_avx512vnni, ISA_avx512bf16, ISA_neondot, ISA_neoni8mm
 } qn_isa; /* equal to QN_ISA_* of quern.h */
 
-#define QN_ISA_CHOICES "auto|ref|base|avx2|avx512|avx512vnni|avx512bf16|neondot|neoni8mm"
+#define QN_ISA_CHOICES "auto|ref|base|avx2|avxvnni|avx512|avx512vnni|avx512bf16|neondot|neoni8mm"
 
 qn_isa qn_cpu_isa(void);                 /* highest level this machine runs (and the system saves the registers of) */
+bool qn_cpu_runs(qn_isa isa);            /* this level too? Most processors with AVX-512 lack avxvnni, a rung beside the ladder */
 const char *qn_isa_name(qn_isa isa);     /* "avx2" */
 bool qn_isa_parse(const char *s, int *isa); /* "auto" gives 0 */
 const char *qn_cpu_name(void);           /* "AMD EPYC 9654", for headers and cache keys */
@@ -33,5 +34,8 @@ typedef struct qn_topology {
     u64 l2, l3, memory;
 } qn_topology;
 void qn_cpu_topology(qn_topology *t);
+
+/* May what is limited to level `most` use this one? */
+static inline bool qn_isa_within(qn_isa isa, qn_isa most) { return isa == most || (isa < most && isa != ISA_avxvnni); }
 
 #endif

@@ -125,8 +125,9 @@ static bool read_filters(const probe_args *a, qn_probe_opts *o, qn_err *e)
     o->isa = a->isa;
     o->seed = a->seed;
     o->timeout_s = a->timeout_s;
-    if (a->isa > (int)qn_cpu_isa())
-        return qn_fail(e, QN_EUNSUPPORTED, "--isa: this machine runs %s at most", qn_isa_name(qn_cpu_isa()));
+    if (a->isa && !qn_cpu_runs((qn_isa)a->isa))
+        return qn_fail(e, QN_EUNSUPPORTED, "--isa: this machine has no %s; its highest level is %s", qn_isa_name((qn_isa)a->isa),
+                       qn_isa_name(qn_cpu_isa()));
     return true;
 }
 
@@ -304,7 +305,7 @@ static bool open_fair(fair *f, qn_err *e)
     const bool known = qn_cli_need_ceilings(f->c, &engine, e) && qn_cli_kept_ceilings(&engine, &f->ceilings, note);
     if (!known && e->code == QN_ECANCELLED) return false;
     int variants = f->rivals.n;
-    for (int i = 0; i < qn_n_kernels; i++) variants += qn_kernels[i].isa <= qn_cpu_isa();
+    for (int i = 0; i < qn_n_kernels; i++) variants += qn_cpu_runs(qn_kernels[i].isa);
     f->page = (qn_probe_page){ .c = f->c, .format = f->a->json ? PROBE_json : f->a->format, .ceilings = known ?
                                &f->ceilings : NULL,
                                .all_failures = f->a->all_failures, .n_specs = f->specs.n, .n_variants = variants,

@@ -23,7 +23,7 @@ static bool check_options(const qn_engine *en, const qn_options *o, qn_err *e)
     if (o->n_seq > 4096) return qn_fail(e, QN_EUSAGE, "%d sessions; at most 4096 may be open at once", o->n_seq);
     if (o->n_batch > 65536) return qn_fail(e, QN_EUSAGE, "batch of %d rows; at most 65536", o->n_batch);
     if (o->isa < 0 || o->isa > (int)ISA_neoni8mm) return qn_fail(e, QN_EUSAGE, "unknown ISA level %d", o->isa);
-    if (o->isa > (int)qn_cpu_isa())
+    if (o->isa && !qn_cpu_runs((qn_isa)o->isa))
         return qn_fail(e, QN_EUNSUPPORTED, "this processor has no %s; its highest level is %s", qn_isa_name((qn_isa)o->isa),
                        qn_isa_name(qn_cpu_isa()));
     if (o->kv < QN_KV_F16 || o->kv > QN_KV_Q8_0) return qn_fail(e, QN_EUSAGE, "unknown KV type %d", o->kv);

@@ -34,12 +34,12 @@ static const qn_kernel *pick(qn_op op, const qn_args *args, qn_isa most, int buc
 {
     const int type = qn_args_type(op, args);
     const qn_tuned_row *row = tuned ? qn_tuned_find(tuned, op, args, bucket) : NULL;
-    if (row && row->kernel->isa > most) row = NULL;
+    if (row && !qn_isa_within(row->kernel->isa, most)) row = NULL;
     *by = row;
     const qn_kernel *best = row ? row->kernel : NULL;
     for (int i = 0; !row && i < qn_n_kernels; i++) {
         const qn_kernel *k = &qn_kernels[i];
-        if (fits(k, op, type) && k->isa <= most && !misses(k, args) && (!best || k->isa >= best->isa)) best = k;
+        if (fits(k, op, type) && qn_isa_within(k->isa, most) && !misses(k, args) && (!best || k->isa >= best->isa)) best = k;
     }
     assert(best); /* every op has its reference */
     return best;
@@ -63,7 +63,7 @@ bool qn_choose(qn_op op, const qn_args *args, qn_isa most, int bucket, const qn_
         if (!fits(k, op, type) || k == best) continue;
         const char *missed = misses(k, args);
         qn_buf_printf(&rejected, "%s%s: %s", rejected.n ? "; " : "", k->name,
-                      missed ? missed : k->isa > most ? "above the allowed level" : row ? "not the winner" : "lower level");
+                      missed ? missed : k->isa > most ? "above the allowed level" : k->isa == ISA_avxvnni && most != k->isa ? "for processors without AVX-512" : row ? "not the winner" : "lower level");
     }
     out->kernel = best;
     out->lanes = row ? row->lanes : 0;

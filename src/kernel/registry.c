@@ -45,7 +45,7 @@ bool qn_kernel_exists(qn_op op, qn_dtype type, qn_isa most)
 {
     for (int i = 0; i < qn_n_kernels; i++) {
         const qn_kernel *k = &qn_kernels[i];
-        if (k->op == op && k->type == (int)type && k->isa > ISA_ref && k->isa <= most) return true;
+        if (k->op == op && k->type == (int)type && k->isa > ISA_ref && qn_isa_within(k->isa, most)) return true;
     }
     return false;
 }

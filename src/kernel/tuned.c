@@ -191,7 +191,7 @@ static bool add_override(qn_tuned *t, const char *text, size_t n, qn_err *e)
     if (strlen(op) != (size_t)(eq - text) || memcmp(op, text, strlen(op)))
         return qn_fail(e, QN_EUSAGE, "--kernel: %.60s is a kernel of %s, not of %.*s", name, op,
                        (int)qn_minz((size_t)(eq - text), 40), text);
-    if (k->isa > qn_cpu_isa())
+    if (!qn_cpu_runs(k->isa))
         return qn_fail(e, QN_EUNSUPPORTED, "--kernel: %.60s needs %s, this machine has %s", name, qn_isa_name(k->isa),
                        qn_isa_name(qn_cpu_isa()));
     return qn_tuned_add(t, &(qn_tuned_row){ .op = k->op, .bucket = -1, .kernel = k }, e);

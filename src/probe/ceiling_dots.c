@@ -37,6 +37,17 @@ __attribute__((target("avx2"))) static u64 dot8_avx2(u64 n, float *sink)
     return n * CHAINS * 32 * 2;
 }
 
+__attribute__((target("avxvnni"))) static u64 dot8_avxvnni(u64 n, float *sink)
+{
+    __m256i x[CHAINS];
+    const __m256i a = _mm256_set1_epi8(1), b = _mm256_set1_epi8(3);
+    for (int k = 0; k < CHAINS; k++) x[k] = _mm256_set1_epi32(k);
+    for (u64 i = 0; i < n; i++)
+        for (int k = 0; k < CHAINS; k++) x[k] = _mm256_dpbusd_avx_epi32(x[k], a, b);
+    for (int k = 0; k < CHAINS; k++) *sink += (float)_mm256_extract_epi32(x[k], 0);
+    return n * CHAINS * 32 * 2;
+}
+
 __attribute__((target("avx512f,avx512bw"))) static u64 dot8_avx512(u64 n, float *sink)
 {
     __m512i x[CHAINS], b = _mm512_set1_epi8(3);
@@ -76,6 +87,7 @@ __attribute__((target("avx512f,avx512bf16"))) static u64 dot16_bf16(u64 n, float
 u64 qn_loop_dot8(qn_isa isa, u64 n, float *sink)
 {
     if (isa >= ISA_avx512vnni) return dot8_vnni(n, sink);
+    if (isa == ISA_avxvnni) return dot8_avxvnni(n, sink);
     return isa == ISA_avx512 ? dot8_avx512(n, sink) : isa == ISA_avx2 ? dot8_avx2(n, sink) : dot8_base(n, sink);
 }
 

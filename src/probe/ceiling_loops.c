@@ -68,5 +68,5 @@ static u64 fma_avx512(u64 n, float *sink) { return fma_base(n, sink); }
 
 u64 qn_loop_fma(qn_isa isa, u64 n, float *sink)
 {
-    return isa >= ISA_avx512 ? fma_avx512(n, sink) : isa == ISA_avx2 ? fma_avx2(n, sink) : fma_base(n, sink);
+    return isa >= ISA_avx512 ? fma_avx512(n, sink) : isa >= ISA_avx2 ? fma_avx2(n, sink) : fma_base(n, sink);
 }

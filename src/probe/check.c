@@ -111,7 +111,7 @@ bool qn_probe_kernel(const qn_kernel *k, const qn_probe_opts *o, qn_probe_result
 
 static bool wanted(const qn_kernel *k, const qn_probe_opts *o)
 {
-    if (k->isa > qn_cpu_isa() || (o->isa && (int)k->isa != o->isa)) return false;
+    if (!qn_cpu_runs(k->isa) || (o->isa && (int)k->isa != o->isa)) return false;
     if (o->op >= 0 && (int)k->op != o->op) return false;
     return o->type < 0 || k->type == o->type || (k->type == (int)DT_any && takes(k->op, o->type));
 }

@@ -26,7 +26,7 @@ static const char *misses(const qn_kernel *k, const qn_shape *s, const qn_contes
 {
     const int type = qn_args_type(s->op, &s->args);
     if (k->type != (int)DT_any && k->type != type) return "another type";
-    if (k->isa > qn_cpu_isa()) return "this machine lacks the instructions";
+    if (!qn_cpu_runs(k->isa)) return "this machine lacks the instructions";
     if (o->isa && (int)k->isa != o->isa && k->isa != ISA_ref) return "not the level asked for";
     if (k->isa == ISA_ref && (double)qn_ops[s->op].cost(&s->args, s->depth).flops > REF_FLOPS) return "too slow for this size";
     return k->needs ? k->needs(&s->args) : NULL;

@@ -11,12 +11,12 @@ import pytest
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from conftest import MODELS, NAMES, quern  # noqa: E402
 
-LEVELS = ["ref", "base", "avx2", "avx512", "avx512vnni", "avx512bf16"]
+LEVELS = ["ref", "base", "avx2", "avxvnni", "avx512", "avx512vnni", "avx512bf16"]
 
 
 def machine_levels():
     best = quern("--version", "--json").json()["isa"]
-    return LEVELS[: LEVELS.index(best) + 1]
+    return [level for level in LEVELS[: LEVELS.index(best) + 1] if level != "avxvnni" or level == best]
 
 
 def sources(name):

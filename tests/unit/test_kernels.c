@@ -34,6 +34,7 @@ static void test_every_type(void **state)
     (void)state;
     for (int level = ISA_base; level <= qn_mini(ISA_avx512, (int)qn_cpu_isa()); level++) { /* above: dot products only */
         int n = 0;
+        if (level == ISA_avxvnni) continue;
         for (int i = 0; i < qn_n_kernels; i++) n += (int)qn_kernels[i].isa == level && qn_kernels[i].op == OP_linear;
         assert_true(n >= N_DTYPES);
     }
