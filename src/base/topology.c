@@ -23,21 +23,27 @@ static double quota_cpus(void)
     return ok && quota > 0 && period > 0 ? (double)quota / (double)period : 0;
 }
 
-/* hwloc's own allowed set already honours cgroup cpusets; the affinity mask of the process narrows it. */
-static bool load_topology(hwloc_topology_t *t, hwloc_cpuset_t *allowed)
+/* Read once: that takes 2 ms, and a recorded run asks four times. What the process may use is asked anew each time. */
+static hwloc_topology_t machine;
+static bool known;
+
+static void load_machine(void)
 {
-    if (hwloc_topology_init(t)) return false;
-    if (hwloc_topology_load(*t)) {
-        hwloc_topology_destroy(*t);
-        return false;
-    }
-    *allowed = hwloc_bitmap_dup(hwloc_topology_get_allowed_cpuset(*t));
+    if (hwloc_topology_init(&machine)) return;
+    known = hwloc_topology_load(machine) == 0;
+    if (!known) hwloc_topology_destroy(machine);
+}
+
+/* hwloc's own allowed set already honours cgroup cpusets; the affinity mask of the process narrows it. NULL: unknown. */
+static hwloc_cpuset_t find_allowed(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, load_machine);
+    hwloc_cpuset_t allowed = known ? hwloc_bitmap_dup(hwloc_topology_get_allowed_cpuset(machine)) : NULL;
     hwloc_cpuset_t mask = hwloc_bitmap_alloc();
-    if (*allowed && mask && hwloc_get_cpubind(*t, mask, HWLOC_CPUBIND_PROCESS) == 0) hwloc_bitmap_and(*allowed, *allowed, mask);
+    if (allowed && mask && hwloc_get_cpubind(machine, mask, HWLOC_CPUBIND_PROCESS) == 0) hwloc_bitmap_and(allowed, allowed, mask);
     hwloc_bitmap_free(mask);
-    if (*allowed) return true;
-    hwloc_topology_destroy(*t);
-    return false;
+    return allowed;
 }
 
 static int count_allowed(hwloc_topology_t t, hwloc_const_cpuset_t allowed, hwloc_obj_type_t type)
@@ -70,18 +76,15 @@ static void list_cores(hwloc_topology_t t, hwloc_const_cpuset_t allowed, qn_plac
     hwloc_bitmap_free(set);
 }
 
-/* Reading the topology takes milliseconds: both answers come from one. */
 static void look(qn_topology *out, qn_places *p)
 {
     *out = (qn_topology){ .packages = 1, .cores = 1, .pus = 1, .numa_nodes = 1, .allowed_pus = 1, .quota_cpus = quota_cpus() };
     p->n = 0;
-    hwloc_topology_t t;
-    hwloc_cpuset_t allowed;
-    if (load_topology(&t, &allowed)) {
-        describe(t, allowed, out);
-        list_cores(t, allowed, p);
+    const hwloc_cpuset_t allowed = find_allowed();
+    if (allowed) {
+        describe(machine, allowed, out);
+        list_cores(machine, allowed, p);
         hwloc_bitmap_free(allowed);
-        hwloc_topology_destroy(t);
     }
     p->threads = qn_mini(out->cores, out->allowed_pus);
     if (out->quota_cpus > 0) p->threads = qn_mini(p->threads, (int)ceil(out->quota_cpus));

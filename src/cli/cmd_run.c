@@ -138,7 +138,8 @@ const qn_command qn_command_run = {
     .args = "[MODEL] [PROMPT]",
     .summary = "Answer a prompt, or chat",
     .about = "MODEL is a GGUF file, a Hugging Face folder or a name that `quern pull` fetched; without one the default model "
-             "runs, also where the one argument is several words and no model's name: it is the prompt then. With a PROMPT (or -p, -f, or text on stdin) there is one answer, printed as it is made. Without one, on a "
+             "runs, also where the one argument is several words and no model's name: it is the prompt then. "
+             "With a PROMPT (or -p, -f, or text on stdin) there is one answer, printed as it is made. Without one, on a "
              "terminal, there is a chat: /help lists its commands, Ctrl-C stops an answer, a second Ctrl-C leaves.\n\n"
              "If the model has a chat template, the prompt is a user's message in it; text inside a message never becomes a "
              "control token. --raw, or a model without a template, continues the prompt as it stands.\n\n"

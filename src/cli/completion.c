@@ -144,8 +144,8 @@ static void fish(qn_buf *out)
 void qn_help_shells(qn_buf *out)
 {
     qn_buf_puts(out, "Usage: quern completion bash|zsh|fish\n"
-                     "Print what the shell needs to complete quern's commands, options and their values; `make install` puts it in "
-                     "place.\n\nExamples:\n"
+                     "Print what the shell needs to complete quern's commands, options and their values; `make install` puts "
+                     "it in place.\n\nExamples:\n"
                      "  source <(quern completion bash)\n      for this shell\n"
                      "  quern completion fish > ~/.config/fish/completions/quern.fish\n      for good\n");
 }

@@ -1,4 +1,5 @@
 /* test_pool.c - every piece of every job runs once, whatever the number of lanes; run under TSan too. */
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -176,12 +177,32 @@ static void nobody_stands_in_the_callers_way(void **state)
     qn_pool_close(p);
 }
 
+/* The machine is looked at once, the mask each time. */
+static void the_mask_counts_when_it_changes(void **state)
+{
+    (void)state;
+    cpu_set_t all, one;
+    qn_places before, within, after;
+    qn_cpu_places(&before);
+    if (before.n < 2) skip();
+    assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
+    CPU_ZERO(&one);
+    CPU_SET((size_t)before.cpu[1], &one);
+    assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+    qn_cpu_places(&within);
+    assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
+    qn_cpu_places(&after);
+    assert_true(within.n == 1 && within.threads == 1 && within.cpu[0] == before.cpu[1]);
+    assert_int_equal(after.n, before.n);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_share_once), cmocka_unit_test(every_piece_once), cmocka_unit_test(late_lanes_take_nothing_twice),
         cmocka_unit_test(the_free_lane_takes_over), cmocka_unit_test(wakes_after_a_long_pause), cmocka_unit_test(shares_cover_all),
         cmocka_unit_test(nobody_stands_in_the_callers_way),
+        cmocka_unit_test(the_mask_counts_when_it_changes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
