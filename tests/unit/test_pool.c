@@ -199,10 +199,10 @@ static void the_mask_counts_when_it_changes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_mask_counts_when_it_changes), /* first: another pins this thread */
         cmocka_unit_test(every_share_once), cmocka_unit_test(every_piece_once), cmocka_unit_test(late_lanes_take_nothing_twice),
         cmocka_unit_test(the_free_lane_takes_over), cmocka_unit_test(wakes_after_a_long_pause), cmocka_unit_test(shares_cover_all),
         cmocka_unit_test(nobody_stands_in_the_callers_way),
-        cmocka_unit_test(the_mask_counts_when_it_changes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
