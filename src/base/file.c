@@ -1,7 +1,7 @@
 /* file.c - files in and out. Reading refuses everything that is not a plain file before it can block; writing goes to a
  * temporary beside the target and is renamed over it when it is whole. The one idea that is not obvious: a mapped file can be
  * cut short by another process, and reading behind its new end raises SIGBUS on whatever thread reads. All maps stand in a
- * table that the signal handler may read; it puts zeros under the damaged rest and marks the map, and qn_guard_bus reports.
+ * table that the signal handler may read; it puts zeros under the damaged rest and marks the map; who read it asks qn_maps_whole.
  * Formats and folders of models are none of its business. */
 #include "base/file.h"
 
@@ -65,19 +65,25 @@ static void leave_map(const void *p)
     }
 }
 
-/* Runs in the handler. Everything behind the first page that is gone is gone too, so one mapping of zeros covers the rest. */
-static bool mend(uintptr_t at)
+/* The slot of the map that holds this address; -1: none. */
+static int slot_of(uintptr_t at)
 {
     for (int i = 0; i < MOST_MAPS; i++) {
         const uintptr_t begin = atomic_load(&slots[i].begin);
-        const size_t bytes = atomic_load(&slots[i].bytes);
-        if (begin <= 1 || at < begin || at - begin >= bytes) continue;
-        const uintptr_t page = at & ~((uintptr_t)sysconf(_SC_PAGESIZE) - 1);
-        if (!atomic_exchange(&slots[i].broken, true)) atomic_fetch_add(&n_broken, 1);
-        return mmap((void *)page, begin + bytes - page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0)
-               != MAP_FAILED;
+        if (begin > 1 && at >= begin && at - begin < atomic_load(&slots[i].bytes)) return i;
     }
-    return false;
+    return -1;
+}
+
+/* Runs in the handler. Everything behind the first page that is gone is gone too, so one mapping of zeros covers the rest. */
+static bool mend(uintptr_t at)
+{
+    const int i = slot_of(at);
+    if (i < 0) return false;
+    const uintptr_t page = at & ~((uintptr_t)sysconf(_SC_PAGESIZE) - 1);
+    const uintptr_t end = atomic_load(&slots[i].begin) + atomic_load(&slots[i].bytes);
+    if (!atomic_exchange(&slots[i].broken, true)) atomic_fetch_add(&n_broken, 1);
+    return mmap((void *)page, end - page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED;
 }
 
 static void on_bus(int sig, siginfo_t *info, void *context)
@@ -110,11 +116,19 @@ static void install(void)
     pthread_mutex_unlock(&lock);
 }
 
-bool qn_guard_bus(void (*fn)(void *user), void *user, const char *what, qn_err *e)
+bool qn_bytes_whole(const void *p, const char *what, qn_err *e)
 {
-    fn(user);
     if (!atomic_load(&n_broken)) return true;
+    const int i = slot_of((uintptr_t)p);
+    if (i < 0 || !atomic_load(&slots[i].broken)) return true;
     return qn_fail(e, QN_EIO, "%s: a file was cut short or became unreadable while in use", what);
+}
+
+bool qn_maps_whole(const qn_map *maps, int n, const char *what, qn_err *e)
+{
+    for (int i = 0; i < n && atomic_load(&n_broken); i++)
+        if (maps[i].bytes && !qn_bytes_whole(maps[i].p, what, e)) return false;
+    return true;
 }
 
 /* ---- in ---- */
@@ -193,12 +207,7 @@ void qn_map_drop(const void *p, size_t n)
 {
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), at = (uintptr_t)p;
     const uintptr_t from = (at + page - 1) & ~(page - 1), to = (at + n) & ~(page - 1); /* whole pages only */
-    for (int i = 0; i < MOST_MAPS && from < to; i++) {
-        const uintptr_t begin = atomic_load(&slots[i].begin);
-        if (begin <= 1 || at < begin || at + n > begin + atomic_load(&slots[i].bytes)) continue;
-        madvise((void *)from, to - from, MADV_DONTNEED);
-        return;
-    }
+    if (from < to && slot_of(at) >= 0 && slot_of(at) == slot_of(at + n - 1)) madvise((void *)from, to - from, MADV_DONTNEED);
 }
 
 static bool read_all(int fd, char *p, size_t n, size_t *got)

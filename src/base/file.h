@@ -37,9 +37,10 @@ char *qn_path_within(const char *dir, const char *name, qn_err *e);
 bool qn_mkdirs(const char *path, qn_err *e);
 bool qn_mkdirs_for(const char *path, qn_err *e); /* the folder that a file of this path lies in */
 
-/* A mapped file that was cut short raises SIGBUS when read. This runs fn(user), on as many threads as it likes: what is gone
- * reads as zero, and the call ends with false + QN_EIO. So does every later one until the damaged map is closed. Cheap: one
- * atomic read. */
-bool qn_guard_bus(void (*fn)(void *user), void *user, const char *what, qn_err *e);
+/* A mapped file that was cut short raises SIGBUS when read, on whatever thread: what is gone reads as zero from then on. Whoever
+ * has read maps asks here afterwards: false + QN_EIO if one of them was found cut short, now or before. Cheap while none
+ * ever was: one atomic read. */
+bool qn_maps_whole(const qn_map *maps, int n, const char *what, qn_err *e);
+bool qn_bytes_whole(const void *p, const char *what, qn_err *e); /* the same for the map that p points into */
 
 #endif

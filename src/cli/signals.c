@@ -28,7 +28,7 @@ static void on_interrupt(int sig)
     if (en) qn_engine_cancel(en);
 }
 
-/* The last net below qn_guard_bus: whatever reads a mapped file that was cut short ends with a sentence, not a core dump. */
+/* The last net below base/file.c: whatever reads a mapped file that was cut short ends with a sentence, not a core dump. */
 static void on_bus(int sig)
 {
     static const char text[] = "quern: a mapped file became shorter while it was read, or its disk failed\n";

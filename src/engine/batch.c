@@ -68,12 +68,6 @@ static void finish(qn_engine *en, size_t *left)
     }
 }
 
-static void run(void *user)
-{
-    pass *p = user;
-    p->done = qn_plan_run(&p->en->plan, p->en->pool, p->n, p->n_ask, p->trace, &p->en->cancel);
-}
-
 bool qn_engine_step(qn_engine *en, size_t *left, qn_err *e)
 {
     pass p = { .en = en };
@@ -89,8 +83,9 @@ bool qn_engine_step(qn_engine *en, size_t *left, qn_err *e)
         u64 *ns = p.trace ? qn_record_device(en) : NULL;
         if (p.done && !qn_cuda_run(en->cuda, p.n, p.n_ask, ns, e)) return false;
         if (p.done) qn_record_device_steps(en, p.trace, &mark, ns);
-    } else if (!qn_guard_bus(run, &p, en->m->src->path, e)) {
-        return false;
+    } else {
+        p.done = qn_plan_run(&en->plan, en->pool, p.n, p.n_ask, p.trace, &en->cancel);
+        if (!qn_maps_whole(en->m->src->maps, en->m->src->n_maps, en->m->src->path, e)) return false;
     }
     if (!p.done) {
         atomic_store(&en->cancel, 0); /* heard: the next pass may run */

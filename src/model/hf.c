@@ -66,8 +66,6 @@ static bool add_rope_factors(qn_source *s, const qn_hf_config *c, qn_err *e)
     return qn_source_put_tensor(s, &t, e);
 }
 
-typedef struct job { qn_source *s, *raw; qn_err *e; bool ok; } job;
-
 /* The raw source borrows the arena while it is filled and then leaves its maps behind: what tensors point to belongs to s. */
 static bool read_tensors(qn_source *s, qn_source *raw, qn_err *e)
 {
@@ -82,21 +80,21 @@ static bool read_tensors(qn_source *s, qn_source *raw, qn_err *e)
     return ok;
 }
 
-static void read_folder(void *user)
+/* That a file was cut short says more than what a parser thinks of its zeros. */
+static bool read_folder(qn_source *s, qn_source *raw, qn_err *e)
 {
-    job *j = user;
     qn_hf_config c = { 0 };
-    j->ok = qn_hf_config_read(j->s, j->s->path, &c, j->e) && read_tensors(j->s, j->raw, j->e)
-            && add_rope_factors(j->s, &c, j->e) && translate(j->s, j->raw, &c, j->e);
+    const bool ok = qn_hf_config_read(s, s->path, &c, e) && read_tensors(s, raw, e) && add_rope_factors(s, &c, e)
+                    && translate(s, raw, &c, e);
+    return qn_maps_whole(s->maps, s->n_maps, qn_path_tail(s->path), e) && ok;
 }
 
 qn_source *qn_hf_open(const char *dir, qn_err *e)
 {
     qn_source *s = qn_new(sizeof *s, e), *raw = s ? qn_new(sizeof *raw, e) : NULL;
-    job j = { .s = s, .raw = raw, .e = e };
     bool ok = raw && (s->path = qn_strdup(dir, e)) && (raw->path = qn_strdup(dir, e));
     ok = ok && (qn_is_dir(dir) || qn_fail(e, QN_EIO, "%s: no such folder", qn_path_tail(dir)));
-    ok = ok && qn_guard_bus(read_folder, &j, qn_path_tail(dir), e) && j.ok;
+    ok = ok && read_folder(s, raw, e);
     qn_source_close(raw);
     if (ok) {
         s->alignment = 32;

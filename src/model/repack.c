@@ -59,22 +59,12 @@ static void pack_piece(const void *args, qn_lane lane)
     if (row < end) qn_map_drop((const u8 *)a->w + (size_t)row * row_bytes(a), (size_t)(end - row) * row_bytes(a));
 }
 
-typedef struct pack_job {
-    const qn_repack *r;
-    packing p;
-} pack_job;
-
-static void pack_matrix(void *user)
-{
-    const pack_job *j = user;
-    const size_t pieces = (size_t)j->p.a->rows * row_bytes(j->p.a) / PIECE;
-    qn_pool_share(j->r->pool, pack_piece, &j->p, qn_pool_n(j->r->pool) + (int)pieces);
-}
-
 static bool pack(const qn_repack *r, const qn_linear *a, qn_op op, u8 *out, qn_err *e)
 {
-    pack_job j = { r, { a, op, out } };
-    return qn_guard_bus(pack_matrix, &j, r->path, e);
+    const packing p = { a, op, out };
+    const size_t pieces = (size_t)a->rows * row_bytes(a) / PIECE;
+    qn_pool_share(r->pool, pack_piece, &p, qn_pool_n(r->pool) + (int)pieces);
+    return qn_bytes_whole(a->w, r->path, e);
 }
 
 /* ---- rewriting */

@@ -140,10 +140,10 @@ static void run_lane(const void *args, qn_lane lane)
     }
 }
 
-static void run_all(void *user)
+static bool run_all(work *k, qn_err *e)
 {
-    work *k = user;
     qn_pool_run(k->pool, run_lane, &k);
+    return qn_maps_whole(k->s->maps, k->s->n_maps, qn_path_tail(k->s->path), e);
 }
 
 /* ---- before and after ---- */
@@ -219,8 +219,7 @@ bool qn_requant(const char *path, const qn_source *s, const qn_dtype *types, u64
 {
     work k = { .s = s, .types = types, .d_head = d_head, .what = what, .o = o };
     const bool ok = check_types(&k, e) && prepare(&k, e) && qn_gguf_write_open(&k.w, path, s, types, e)
-                    && qn_guard_bus(run_all, &k, qn_path_tail(s->path), e) && collect(&k, e)
-                    && qn_gguf_write_commit(&k.w, e);
+                    && run_all(&k, e) && collect(&k, e) && qn_gguf_write_commit(&k.w, e);
     clear(&k);
     return ok;
 }

@@ -72,14 +72,6 @@ static void pack_share(const void *args, qn_lane lane)
         qn_wmat_pack_row(&k->p->w, k->p->type, k->rows + (size_t)r * bytes, k->out + (size_t)r * k->p->w.row_bytes);
 }
 
-typedef struct job { qn_pool *pool; packing k; } job;
-
-static void pack_piece(void *user)
-{
-    const job *j = user;
-    qn_pool_run(j->pool, pack_share, &j->k);
-}
-
 typedef struct lift {
     qn_cuda *c;
     const qn_cuda_load *l;
@@ -133,8 +125,9 @@ static bool send_matrix(lift *f, const qn_placed *p, qn_err *e)
     for (int r = 0; r < (int)p->w.rows; r += most) {
         const int n = qn_mini(most, (int)p->w.rows - r);
         if (!qn_driver_ok(d, d->event_wait(f->sent[f->turn]), "copying weights", e)) return false;
-        job j = { f->l->pool, { p, (const u8 *)p->host + (size_t)r * stored, f->pinned[f->turn], n } };
-        if (!qn_guard_bus(pack_piece, &j, f->l->path, e)) return false;
+        const packing k = { p, (const u8 *)p->host + (size_t)r * stored, f->pinned[f->turn], n };
+        qn_pool_run(f->l->pool, pack_share, &k);
+        if (!qn_bytes_whole(p->host, f->l->path, e)) return false;
         if (!send(f, p->w.at + (u64)r * p->w.row_bytes, (size_t)n * p->w.row_bytes, e)) return false;
     }
     qn_map_drop(p->host, (size_t)p->w.rows * stored);
