@@ -54,7 +54,8 @@ INLINE void turn(const __m512i r[16], __m512i out[16])
     UNROLL
     for (int i = 0; i < 4; i++) {
         const __m512i even0 = _mm512_shuffle_i32x4(u[i], u[4 + i], 0x88), odd0 = _mm512_shuffle_i32x4(u[i], u[4 + i], 0xDD);
-        const __m512i even1 = _mm512_shuffle_i32x4(u[8 + i], u[12 + i], 0x88), odd1 = _mm512_shuffle_i32x4(u[8 + i], u[12 + i], 0xDD);
+        const __m512i even1 = _mm512_shuffle_i32x4(u[8 + i], u[12 + i], 0x88),
+                      odd1 = _mm512_shuffle_i32x4(u[8 + i], u[12 + i], 0xDD);
         out[i] = _mm512_shuffle_i32x4(even0, even1, 0x88);
         out[4 + i] = _mm512_shuffle_i32x4(odd0, odd1, 0x88);
         out[8 + i] = _mm512_shuffle_i32x4(even0, even1, 0xDD);
