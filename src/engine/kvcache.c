@@ -91,18 +91,22 @@ int qn_cache_take(qn_cache *kv)
     unlink_page(kv, p);
     unpublish(kv, p);
     kv->pages[p].refs = 1;
+    kv->n_used++;
     return p;
 }
 
 void qn_cache_hold(qn_cache *kv, int page)
 {
-    if (kv->pages[page].refs++ == 0) unlink_page(kv, page);
+    if (kv->pages[page].refs++ > 0) return;
+    unlink_page(kv, page);
+    kv->n_used++;
 }
 
 void qn_cache_drop(qn_cache *kv, int page)
 {
     assert(kv->pages[page].refs > 0);
     if (--kv->pages[page].refs > 0) return;
+    kv->n_used--;
     if (kv->pages[page].key) append_page(kv, page);
     else prepend_page(kv, page); /* nothing in it that anybody could find: the first to be taken */
 }

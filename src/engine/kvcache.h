@@ -22,6 +22,7 @@ typedef struct qn_remote { void (*copy)(void *user, u8 *to, const u8 *from, size
 
 typedef struct qn_cache {
     int n_layers, n_pages;    /* layers of this group; 0 layers: the group is empty */
+    int n_used;               /* pages that somebody holds */
     u8 *memory;               /* [n_pages, n_layers]: a new page touches fresh memory in one place and not in each layer's */
     qn_remote remote;         /* copy NULL: memory is here; else an address of the device, set by who has it */
     size_t bytes, layer_bytes, page_bytes; /* all; one layer's part of a page; a page */

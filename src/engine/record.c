@@ -28,20 +28,7 @@ bool qn_record_open(qn_engine *en, qn_trace *t, qn_err *e)
 
 /* ---- memory */
 
-/* A page that nobody holds is in the list of unused ones. */
-static u64 used_bytes(const qn_cache *kv)
-{
-    u64 used = 0;
-    for (int i = 0; kv->n_layers && i < kv->n_pages; i++) used += kv->pages[i].refs > 0;
-    return used * kv->page_bytes;
-}
-
-void qn_record_pages(qn_engine *en)
-{
-    if (!en->rec) return;
-    const u64 used = used_bytes(&en->kv[0]) + used_bytes(&en->kv[1]);
-    if (used > en->rec->kv_most) en->rec->kv_most = used;
-}
+static u64 used_bytes(const qn_cache *kv) { return (u64)kv->n_used * kv->page_bytes; }
 
 enum { PART_embedding, PART_attention, PART_ffn, PART_output, PART_norms, N_PARTS };
 static const char *const part_names[N_PARTS] = { "embedding", "attention", "feed-forward", "output", "norms" };
@@ -267,10 +254,13 @@ void qn_record_decoded(qn_engine *en, int pos, int i, int n, u64 begin_ns)
 
 void qn_record_pass(qn_engine *en, const qn_pass_mark *m)
 {
-    if (!en->rec || !en->rec->tokens) return;
+    if (!en->rec) return;
+    const u64 used = used_bytes(&en->kv[0]) + used_bytes(&en->kv[1]);
+    if (used > en->rec->kv_most) en->rec->kv_most = used;
+    if (!en->rec->tokens) return;
     qn_event ev = event(en, QN_EV_pass, m->begin);
     ev.pass = (qn_ev_pass){ .pass = en->rec->n_pass, .phase = text(qn_pass_names[phase_of(m)]), .rows = m->rows, .seqs = m->seqs,
-                            .pos = en->b.pos[0], .logits = m->logits, .ns = (i64)(m->end - m->begin) };
+                            .pos = en->b.pos[0], .logits = m->logits, .kv_used = (i64)used, .ns = (i64)(m->end - m->begin) };
     qn_tracer_put(en->rec->tracer, &ev);
 }
 
@@ -313,7 +303,6 @@ void qn_record_done(qn_engine *en, i64 request, u64 begin_ns, const qn_result *r
 {
     static const char *const stops[] = { "failed", "end", "length", "string", "context", "caller", "cancelled" };
     if (!en->rec) return;
-    qn_record_pages(en);
     const u64 now = qn_now_ns();
     qn_event ev = event(en, QN_EV_done, now);
     ev.done = (qn_ev_done){ .request = request, .stop = text(stops[r->stop]), .prompt = r->n_prompt, .cached = r->n_cached,

@@ -37,9 +37,6 @@ void qn_record_made(qn_engine *en, int i, u64 ns);
 void qn_record_decoded(qn_engine *en, int pos, int i, int n, u64 begin_ns);
 void qn_record_pass(qn_engine *en, const qn_pass_mark *m);
 
-/* Sessions are about to give pages back. */
-void qn_record_pages(qn_engine *en);
-
 /* One request; id is what begin returned. */
 i64 qn_record_request(qn_engine *en, u64 begin_ns, const qn_request *r, size_t n_cached);
 void qn_record_sample(qn_engine *en, i64 request, u64 begin_ns, u64 end_ns);

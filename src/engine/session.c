@@ -29,7 +29,6 @@ void qn_session_close(qn_session *s)
 {
     if (!s) return;
     if (s->en) {
-        qn_record_pages(s->en);
         qn_timeline_truncate(s, 0);
         s->en->sessions[s->slot] = NULL;
     }
@@ -50,7 +49,6 @@ const float *qn_session_logits(const qn_session *s)
 
 void qn_session_rewind(qn_session *s, int n)
 {
-    qn_record_pages(s->en);
     qn_timeline_truncate(s, qn_maxi(n, 0));
 }
 

@@ -23,6 +23,7 @@ struct qn_live {
     double gaps[GAPS];
     u64 n_gaps, n_tokens;
     i64 request, made, predict; /* the latest request: tokens so far, tokens asked for */
+    i64 kv_used;              /* as of the latest pass */
 };
 
 typedef struct sum { const char *name; double ns, bytes, flops; u64 n; } sum; /* of one group */
@@ -68,6 +69,7 @@ bool qn_live_add(qn_live *l, const qn_event *ev, qn_err *e)
     if (ev->t > l->now) l->now = ev->t;
     if (ev->kind == QN_EV_token) count_token(l, ev);
     if (ev->kind == QN_EV_request) l->request = ev->request.request, l->predict = ev->request.predict, l->made = 0;
+    if (ev->kind == QN_EV_pass) l->kv_used = ev->pass.kv_used;
     return qn_fill_add(l->fill, ev, e);
 }
 
@@ -186,8 +188,9 @@ static void draw_memory(const qn_live *l, screen *s)
     char weights[32], used[32], kv[32], resident[32], peak[32];
     if (!l->run->memory.n) return;
     const qn_run_memory *m = &l->run->memory.p[l->run->memory.n - 1];
+    const u64 now = l->kv_used > 0 ? (u64)l->kv_used : 0; /* when all is over the run's own record says the most */
     line(s, "memory   weights %s, KV %s of %s, resident %s, peak %s", qn_human_bytes(m->weights, weights),
-         qn_human_bytes(m->kv_used, used), qn_human_bytes(m->kv, kv), qn_human_bytes(m->resident, resident),
+         qn_human_bytes(now > m->kv_used ? now : m->kv_used, used), qn_human_bytes(m->kv, kv), qn_human_bytes(m->resident, resident),
          qn_human_bytes(m->peak, peak));
 }
 

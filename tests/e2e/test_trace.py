@@ -81,6 +81,7 @@ def test_a_run(tmp_path):
     assert done["first_ns"] == answer["first_ns"] and done["decode_ns"] == answer["decode_ns"]
     loaded, end = of(events, "memory")
     assert sum(loaded["parts"].values()) == loaded["weights"] == head["model_bytes"] and 0 < end["kv_used"] <= end["kv"]
+    assert max(p["kv_used"] for p in passes) == end["kv_used"] and all(p["kv_used"] > 0 for p in passes)
     assert [e["phase"] for e in of(events, "load")].count("open") == 1 and len(of(events, "tokenize")) == 1
 
 

@@ -111,6 +111,9 @@ static void a_twin_takes_the_place_of_the_second(void **state)
     assert_int_equal(qn_cache_publish(kv, b, 0, page_of(5)), a);
     assert_int_equal(kv->pages[a].refs, 2);
     assert_int_equal(kv->pages[b].refs, 0);
+    int used = 0;
+    for (int i = 0; i < kv->n_pages; i++) used += kv->pages[i].refs > 0;
+    assert_int_equal(kv->n_used, used);
     assert_int_equal(qn_cache_find(kv, 0, page_of(5)), a);
 }
 

@@ -44,6 +44,11 @@ static void grows(void **state)
     has(text, "ffn_down");
     assert_false(qn_live_ended(l));
     qn_free(text);
+    const qn_event pass = { .kind = QN_EV_pass, .pass = { .pass = 1, .phase = { "decode", 6 }, .kv_used = 99 << 10 } };
+    assert_true(qn_live_add(l, &pass, &e)); /* what the cache holds is said while the run goes on */
+    text = screen(l, r, BY_role, 100, 30);
+    has(text, "KV 99.0 KiB of 48.0 MiB");
+    qn_free(text);
     feed(l, r, 100000);
     text = screen(l, r, BY_layer, 100, 40);
     has(text, "ended after");
