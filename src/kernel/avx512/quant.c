@@ -1,6 +1,6 @@
-/* avx512/quant.c - activations to bytes, one row at a time: the row's largest magnitude first, then its blocks. Magnitudes are
- * compared on the bits, where NaN and infinity are larger than every number and cannot hide, and where the difference of two
- * of them has the number of halvings between them in its exponent. */
+/* avx512/quant.c - activations to bytes, one row at a time: the row's largest magnitude first, then its blocks, 16 at a time so that
+ * their scales are found side by side. Magnitudes are compared on the bits, where NaN and infinity are larger than every number
+ * and cannot hide, and where the difference of two of them has the number of halvings between them in its exponent. */
 #include <immintrin.h>
 #include <math.h>
 
@@ -20,31 +20,62 @@ static u32 top_of_row(const float *x, size_t d)
     return _mm512_reduce_max_epu32(_mm512_max_epu32(most[0], most[1]));
 }
 
-static __m512i level(const float *x, __m512 inverse)
+#define GROUP 16 /* blocks */
+
+static __m512i max2(__m512i a, __m512i b) { return _mm512_max_epu32(a, b); }
+
+/* Lane i: the largest of v[i]. Halves of pairs change places until each vector has 16 of them. */
+static __m512i tops(const __m512i v[GROUP])
 {
-    /* 127 / top overflows for the tiniest top: infinity times x is clamped, times zero must be zero */
-    const __m512 v = _mm512_loadu_ps(x), most = _mm512_set1_ps(127);
-    const __mmask16 some = _mm512_cmpneq_ps_mask(v, _mm512_setzero_ps());
-    return _mm512_cvtps_epi32(
-        _mm512_min_ps(_mm512_max_ps(_mm512_maskz_mul_ps(some, v, inverse), _mm512_set1_ps(-127)), most));
+    __m512i t[8], u[4], w[2];
+    for (int i = 0; i < 8; i++)
+        t[i] = max2(_mm512_unpacklo_epi32(v[2 * i], v[2 * i + 1]), _mm512_unpackhi_epi32(v[2 * i], v[2 * i + 1]));
+    for (int i = 0; i < 4; i++)
+        u[i] = max2(_mm512_unpacklo_epi64(t[2 * i], t[2 * i + 1]), _mm512_unpackhi_epi64(t[2 * i], t[2 * i + 1]));
+    for (int i = 0; i < 2; i++)
+        w[i] = max2(_mm512_shuffle_i32x4(u[2 * i], u[2 * i + 1], 0x88), _mm512_shuffle_i32x4(u[2 * i], u[2 * i + 1], 0xDD));
+    return max2(_mm512_shuffle_i32x4(w[0], w[1], 0x88), _mm512_shuffle_i32x4(w[0], w[1], 0xDD));
 }
 
-/* top: of the row, bits of a finite number; span: most halvings; inverse: 127 / top. */
-static void quant_block(const float *x, u32 top, u32 span, float inverse, const qn_bytes *y, size_t at)
+static __m128i level(const float *x, __m512 times, bool tiny)
 {
-    const u32 most = _mm512_reduce_max_epu32(_mm512_max_epu32(bits_of(x), bits_of(x + 16)));
-    const u32 far = (top - most) >> 23, j = far < span ? far : span;
-    const __m512 times = _mm512_set1_ps(inverse * qn_bits_f32((127 + j) << 23));
-    const __m256i q = _mm256_setr_m128i(_mm512_cvtepi32_epi8(level(x, times)), _mm512_cvtepi32_epi8(level(x + 16, times)));
+    const __m512 v = _mm512_loadu_ps(x);
+    if (!tiny) return _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(_mm512_mul_ps(v, times))); /* within 127 by the choice of times */
+    /* 127 / top overflows for the tiniest top: infinity times x is clamped, times zero must be zero */
+    const __m512 at = _mm512_maskz_mul_ps(_mm512_cmpneq_ps_mask(v, _mm512_setzero_ps()), v, times);
+    return _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(_mm512_min_ps(_mm512_max_ps(at, _mm512_set1_ps(-127)), _mm512_set1_ps(127))));
+}
+
+static void put_block(const float *x, float times, bool tiny, i32 shift, const qn_bytes *y, size_t at)
+{
+    const __m512 by = _mm512_set1_ps(times);
+    const __m256i q = _mm256_setr_m128i(level(x, by, tiny), level(x + 16, by, tiny));
     _mm256_storeu_si256((__m256i *)(void *)(y->q + 32 * at), q);
     /* sums of 8 unsigned bytes each, 128 above what they stand for */
     const __m256i sums = _mm256_sad_epu8(_mm256_xor_si256(q, _mm256_set1_epi8(-128)), _mm256_setzero_si256());
     const __m256i both = _mm256_add_epi64(sums, _mm256_unpackhi_epi64(sums, sums));
     const i32 lo = 128 * 16 - _mm256_extract_epi32(both, 0), hi = 128 * 16 - _mm256_extract_epi32(both, 4);
-    y->shift[at] = (i32)(span - j);
+    y->shift[at] = shift;
     y->start[at] = 128 * (lo + hi);
     y->start16[2 * at] = 128 * lo;
     y->start16[2 * at + 1] = 128 * hi;
+}
+
+/* n blocks, at most GROUP. top: of the row, bits of a finite number; span: most halvings; inverse: 127 / top. */
+static void quant_group(const float *x, size_t n, u32 top, u32 span, float inverse, const qn_bytes *y, qn_strand at)
+{
+    __m512i most[GROUP];
+    _Alignas(64) float times[GROUP];
+    _Alignas(64) i32 shift[GROUP];
+    for (size_t i = 0; i < GROUP; i++)
+        most[i] = i < n ? max2(bits_of(x + 32 * i), bits_of(x + 32 * i + 16)) : _mm512_setzero_si512();
+    const __m512i far = _mm512_srli_epi32(_mm512_sub_epi32(_mm512_set1_epi32((i32)top), tops(most)), 23);
+    const __m512i all = _mm512_set1_epi32((i32)span), j = _mm512_min_epu32(far, all);
+    const __m512i power = _mm512_slli_epi32(_mm512_add_epi32(j, _mm512_set1_epi32(127)), 23);
+    _mm512_store_ps(times, _mm512_mul_ps(_mm512_castsi512_ps(power), _mm512_set1_ps(inverse)));
+    _mm512_store_si512(shift, _mm512_sub_epi32(all, j));
+    for (size_t i = 0; i < n; i++)
+        put_block(x + 32 * i, times[i], span == 0, shift[i], y, at.first + i * at.step);
 }
 
 static void zero_block(const qn_bytes *y, size_t at)
@@ -60,9 +91,11 @@ static void quant_row(const float *x, size_t d, const qn_bytes *y, qn_strand at,
     const bool finite = top < 0x7F800000u;
     const u32 span = finite && most >= QN_BYTES_LEAST ? QN_SHIFTS : 0;
     *unit = finite ? most / 127 * qn_bits_f32((127 - span) << 23) : NAN;
-    for (size_t b = 0; b < d; b += 32, at.first += at.step) {
-        if (finite && top) quant_block(x + b, top, span, 127 / most, y, at.first);
-        else zero_block(y, at.first);
+    const size_t blocks = d / 32;
+    for (size_t b = 0; b < blocks; b += GROUP, at.first += GROUP * at.step) {
+        const size_t n = blocks - b < GROUP ? blocks - b : GROUP;
+        if (finite && top) quant_group(x + 32 * b, n, top, span, 127 / most, y, at);
+        else for (size_t i = 0; i < n; i++) zero_block(y, at.first + i * at.step);
     }
 }
 
