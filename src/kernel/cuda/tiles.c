@@ -1,6 +1,8 @@
 /* tiles.c - how a linear is cut into tiles and launched: by the matrix's sizes, the rows of x and the multiprocessors. */
 #include "kernel/cuda/tiles.h"
 
+#include <math.h>
+
 enum { MMA_STAGES = 4, MMA_PITCH = 40, CLUSTER = 8 }; /* the first two: of gemm.cu */
 
 static const int sizes[QN_TILES] = { 16, 32, 64, 128,
@@ -77,28 +79,53 @@ bool qn_wgmma_matrix(qn_gpu *g, qn_cgemm *a, int i, qn_err *e)
 /* How the work is cut: rows of x in a tile, and blocks of a cluster that share the columns of one. */
 typedef struct cut { int size, split; } cut;
 
-/* What a pass costs, in units of a tile of 128 rows of x. A tile that is decoded first costs nearly the same with 64 rows of x as
- * with 128, so that sharing its columns pays (H200, prompt of 512: Q8_0 94,300 -> 105,400 tok/s, Q4_K_M 89,700 -> 102,200); with
- * f16 weights it does not (143,000 -> 124,200). */
-static double cost_of(const qn_gpu *g, bool decoded, cut c, int n, u32 row_tiles)
+/* Sums of 256 rows take longer to join than sharing saves, and not every multiprocessor finds a place in a cluster of 8 (H200,
+ * F16 2048 x 2048, 512 and 128 rows: 17.6 -> 25.1 and 12.7 -> 15.2 us instead of 12.3 and 9.9; prompt of 512, Llama-1B Q4_0:
+ * 129,200 tok/s without them, 104,900 with). */
+static bool can_share(const qn_gpu *g, cut c, u64 blocks)
 {
-    static const double each[2][QN_TILES] = { { 0, 0, 0.62, 1.05, 2 }, { 0, 0, 0.95, 1.05, 2 } };
-    const u64 tiles = (u64)row_tiles * per((u64)n, (u64)sizes[c.size]) * (u64)c.split;
-    return (double)per(tiles, (u64)g->n_sm) * (each[decoded][c.size] / c.split + (c.split > 1 ? 0.1 : 0));
+    return c.split == 1 || (sizes[c.size] <= 128 && (c.split <= 4 || blocks <= (u64)(g->n_sm - g->n_sm / 7)));
+}
+
+/* What a pass costs, in units of a tile of 128 rows of x, of weights that are decoded first: such a tile costs nearly the same
+ * with 64 rows of x as with 128, so that sharing its columns pays (H200, prompt of 512: Q8_0 94,300 -> 105,400 tok/s, Q4_K_M
+ * 89,700 -> 102,200). */
+static double cost_decoded(const qn_gpu *g, cut c, u64 tiles)
+{
+    static const double each[QN_TILES] = { 0, 0, 0.95, 1.05, 2 };
+    return (double)per(tiles * (u64)c.split, (u64)g->n_sm) * (each[c.size] / c.split + (c.split > 1 ? 0.1 : 0));
+}
+
+/* The same of f16 weights, in microseconds (H200). 64 columns take a block as long with 64 rows of x as with 128: it waits for
+ * them. So columns are shared where multiprocessors would have nothing to do, and nowhere else (2048 x 8192, 512 rows: 59 -> 34
+ * us; prompt of 512, Llama-1B: 142,600 -> 172,700 tok/s). */
+static double cost_f16(const qn_gpu *g, cut c, u64 tiles, u32 columns)
+{
+    static const double each[QN_TILES] = { 0, 0, 0.35, 0.36, 0.70 };
+    const u32 steps = per(columns, (u64)c.split);
+    const u64 blocks = tiles * (u64)c.split;
+    if (c.split > 1 && (blocks > (u64)g->n_sm || steps < 4)) return INFINITY;
+    return (double)per(blocks, (u64)g->n_sm) * steps * each[c.size] + (c.split > 1 ? 1 : 0);
+}
+
+static double cost_of(const qn_gpu *g, const qn_wmat *w, cut c, int n, u32 row_tiles)
+{
+    const u64 tiles = (u64)row_tiles * per((u64)n, (u64)sizes[c.size]);
+    if (!can_share(g, c, tiles * (u64)c.split)) return INFINITY;
+    return w->kind == QN_W_f16 ? cost_f16(g, c, tiles, per(w->cols, QN_GEMM_COLS)) : cost_decoded(g, c, tiles);
 }
 
 /* Up to 64 rows the weights are all there is to read: one tile of x, and two blocks a multiprocessor, by the matrix alone. */
 static cut cut_of(const qn_gpu *g, const qn_wmat *w, int n, u32 row_tiles)
 {
-    const bool decoded = w->kind != QN_W_f16;
     const int most = qn_maxi(1, qn_mini(CLUSTER, (int)per(w->cols, QN_GEMM_COLS) / 2));
     if (n <= 64)
         return (cut){ n <= 16 ? 0 : n <= 32 ? 1 : 2, qn_maxi(1, qn_mini(most, 2 * g->n_sm / (int)row_tiles)) };
     cut best = { 2, 1 };
     for (int k = 2; k < QN_TILES; k++)
-        for (int split = 1; split <= (decoded ? most : 1); split *= 2) {
+        for (int split = 1; split <= most; split *= 2) {
             const cut c = { k, split };
-            if (cost_of(g, decoded, c, n, row_tiles) <= cost_of(g, decoded, best, n, row_tiles)) best = c;
+            if (cost_of(g, w, c, n, row_tiles) <= cost_of(g, w, best, n, row_tiles)) best = c;
         }
     return best;
 }
