@@ -190,8 +190,8 @@ static void draw_memory(const qn_live *l, screen *s)
     const qn_run_memory *m = &l->run->memory.p[l->run->memory.n - 1];
     const u64 now = l->kv_used > 0 ? (u64)l->kv_used : 0; /* when all is over the run's own record says the most */
     line(s, "memory   weights %s, KV %s of %s, resident %s, peak %s", qn_human_bytes(m->weights, weights),
-         qn_human_bytes(now > m->kv_used ? now : m->kv_used, used), qn_human_bytes(m->kv, kv), qn_human_bytes(m->resident, resident),
-         qn_human_bytes(m->peak, peak));
+         qn_human_bytes(now > m->kv_used ? now : m->kv_used, used), qn_human_bytes(m->kv, kv),
+         qn_human_bytes(m->resident, resident), qn_human_bytes(m->peak, peak));
 }
 
 /* ---- the hottest steps */
