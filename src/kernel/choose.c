@@ -45,6 +45,13 @@ static const qn_kernel *pick(qn_op op, const qn_args *args, qn_isa most, int buc
     return best;
 }
 
+static const char *why_not(const qn_kernel *k, qn_isa most, bool tuned)
+{
+    if (k->isa > most) return "above the allowed level";
+    if (!qn_isa_within(k->isa, most)) return "for processors without AVX-512";
+    return tuned ? "not the winner" : "lower level";
+}
+
 const qn_kernel *qn_choose_kernel(qn_op op, const qn_args *args, qn_isa most, int bucket, const qn_tuned *tuned)
 {
     const qn_tuned_row *row;
@@ -62,8 +69,7 @@ bool qn_choose(qn_op op, const qn_args *args, qn_isa most, int bucket, const qn_
         const qn_kernel *k = &qn_kernels[i];
         if (!fits(k, op, type) || k == best) continue;
         const char *missed = misses(k, args);
-        qn_buf_printf(&rejected, "%s%s: %s", rejected.n ? "; " : "", k->name,
-                      missed ? missed : k->isa > most ? "above the allowed level" : k->isa == ISA_avxvnni && most != k->isa ? "for processors without AVX-512" : row ? "not the winner" : "lower level");
+        qn_buf_printf(&rejected, "%s%s: %s", rejected.n ? "; " : "", k->name, missed ? missed : why_not(k, most, row != NULL));
     }
     out->kernel = best;
     out->lanes = row ? row->lanes : 0;

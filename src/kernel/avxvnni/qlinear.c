@@ -1,5 +1,5 @@
-/* avxvnni/qlinear.c - bytes times panels with vpdpbusd on vectors of 32 bytes, for processors that have it without AVX-512. It adds 4
- * products of unsigned weights and signed activations to 32 bits and cannot saturate, so all types go the same way. */
+/* avxvnni/qlinear.c - bytes times panels with vpdpbusd on vectors of 32 bytes, for processors that have it without AVX-512. It
+ * adds 4 products of unsigned weights and signed activations to 32 bits and cannot saturate, so all types go the same way. */
 #define LANES 8
 #define MOST 6 /* rows of a tile: 12 sums, 2 weights, x and what the compiler needs in 16 registers */
 #define SIGNED_BYTES false
