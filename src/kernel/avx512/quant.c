@@ -1,6 +1,6 @@
-/* avx512/quant.c - activations to bytes, one row at a time: the row's largest magnitude first, then its blocks, 16 at a time so that
- * their scales are found side by side. Magnitudes are compared on the bits, where NaN and infinity are larger than every number
- * and cannot hide, and where the difference of two of them has the number of halvings between them in its exponent. */
+/* avx512/quant.c - activations to bytes, one row at a time: the row's largest magnitude first, then its blocks, 16 at a time so
+ * that their scales are found side by side. Magnitudes are compared on the bits, where NaN and infinity are larger than every
+ * number and cannot hide, and where the difference of two of them has the number of halvings between them in its exponent. */
 #include <immintrin.h>
 #include <math.h>
 
