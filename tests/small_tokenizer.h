@@ -87,4 +87,16 @@ static void small_json(qn_buf *out, const small_merges *m, const char *split, co
     qn_buf_puts(out, "]}}");
 }
 
+/* SentencePiece with these pieces. */
+static inline qn_vocab small_pieces(const qn_str *tokens, const float *scores, const i32 *types, size_t n)
+{
+    qn_vocab v = QN_VOCAB_DEFAULT;
+    v.model = (qn_str){ "llama", 5 };
+    v.n = n;
+    v.tokens = tokens;
+    v.scores = scores;
+    v.types = types;
+    return v;
+}
+
 #endif

@@ -135,24 +135,25 @@ const char *qn_printable(const char *s, size_t n, size_t most, char *out, size_t
     return out;
 }
 
+/* Three digits and the largest unit that leaves a number of 1 or more. */
+static const char *put_human(double v, double step, const char *const unit[7], char out[32])
+{
+    int i = 0;
+    while (v >= step && i < 6) v /= step, i++;
+    snprintf(out, 32, i == 0 ? "%.0f%s" : v < 10 ? "%.2f%s" : v < 100 ? "%.1f%s" : "%.0f%s", v, unit[i]);
+    return out;
+}
+
 const char *qn_human_bytes(u64 bytes, char out[32])
 {
-    static const char *const unit[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
-    double v = (double)bytes;
-    int i = 0;
-    while (v >= 1024 && i < 6) v /= 1024, i++;
-    snprintf(out, 32, i == 0 ? "%.0f %s" : v < 10 ? "%.2f %s" : v < 100 ? "%.1f %s" : "%.0f %s", v, unit[i]);
-    return out;
+    static const char *const unit[] = { " B", " KiB", " MiB", " GiB", " TiB", " PiB", " EiB" };
+    return put_human((double)bytes, 1024, unit, out);
 }
 
 const char *qn_human_count(u64 n, char out[32])
 {
     static const char *const unit[] = { "", " K", " M", " G", " T", " P", " E" };
-    double v = (double)n;
-    int i = 0;
-    while (v >= 1000 && i < 6) v /= 1000, i++;
-    snprintf(out, 32, i == 0 ? "%.0f%s" : v < 10 ? "%.2f%s" : v < 100 ? "%.1f%s" : "%.0f%s", v, unit[i]);
-    return out;
+    return put_human((double)n, 1000, unit, out);
 }
 
 qn_str qn_str_of(const char *s) { return (qn_str){ s, strlen(s) }; }

@@ -160,6 +160,8 @@ bool qn_jparse_is_name(const qn_jparse *p, const char *name);
 bool qn_jparse_expect_op(qn_jparse *p, u16 op);
 qn_jnode *qn_jparse_expr(qn_jparse *p);                          /* with inline if */
 qn_jnode *qn_jparse_or(qn_jparse *p);                            /* without it */
+/* What parse makes, or where commas follow a tuple of them; more: does another begin behind the comma? */
+qn_jnode *qn_jparse_commas(qn_jparse *p, qn_jnode *(*parse)(qn_jparse *p, bool how), bool how, bool (*more)(const qn_jparse *p));
 qn_jnode *qn_jparse_tuple(qn_jparse *p, bool with_cond);         /* an expression, or several with commas */
 qn_jnode *qn_jparse_primary(qn_jparse *p);
 qn_jnode *qn_jparse_string(qn_jparse *p);

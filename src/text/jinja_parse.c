@@ -510,10 +510,10 @@ qn_jnode *qn_jparse_expr(qn_jparse *p)
     return n;
 }
 
-qn_jnode *qn_jparse_tuple(qn_jparse *p, bool with_cond)
+qn_jnode *qn_jparse_commas(qn_jparse *p, qn_jnode *(*parse)(qn_jparse *p, bool how), bool how, bool (*more)(const qn_jparse *p))
 {
     const size_t pos = p->cur.pos;
-    qn_jnode *first = with_cond ? qn_jparse_expr(p) : qn_jparse_or(p);
+    qn_jnode *first = parse(p, how);
     if (!first || !qn_jparse_is_op(p, ',')) return first;
     qn_jnode *n = qn_jparse_node(p, JN_tuple, pos);
     qn_jlist_of items = { 0 };
@@ -521,11 +521,15 @@ qn_jnode *qn_jparse_tuple(qn_jparse *p, bool with_cond)
     qn_jparse_push(&items, first);
     while (qn_jparse_is_op(p, ',')) {
         if (!qn_jparse_advance(p)) return NULL;
-        if (!starts_expr(p) || qn_jparse_is_name(p, "in")) break;
-        qn_jnode *item = with_cond ? qn_jparse_expr(p) : qn_jparse_or(p);
+        if (!more(p) || qn_jparse_is_name(p, "in")) break;
+        qn_jnode *item = parse(p, how);
         if (!item) return NULL;
         qn_jparse_push(&items, item);
     }
     n->a = items.first;
     return qn_jparse_raise(p, n, n->a) ? n : NULL;
 }
+
+static qn_jnode *parse_one(qn_jparse *p, bool with_cond) { return with_cond ? qn_jparse_expr(p) : qn_jparse_or(p); }
+
+qn_jnode *qn_jparse_tuple(qn_jparse *p, bool with_cond) { return qn_jparse_commas(p, parse_one, with_cond, starts_expr); }

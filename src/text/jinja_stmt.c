@@ -60,26 +60,12 @@ static qn_jnode *parse_one_target(qn_jparse *p, bool attributes)
     return attr;
 }
 
+static bool starts_target(const qn_jparse *p) { return p->cur.type == JK_name || qn_jparse_is_op(p, '('); }
+
 /* a   a, b   (a, b), c   ns.a */
 static qn_jnode *parse_target(qn_jparse *p, bool attributes)
 {
-    const size_t pos = p->cur.pos;
-    qn_jnode *first = parse_one_target(p, attributes);
-    if (!first || !qn_jparse_is_op(p, ',')) return first;
-    qn_jnode *n = qn_jparse_node(p, JN_tuple, pos);
-    qn_jlist_of items = { 0 };
-    if (!n) return NULL;
-    qn_jparse_push(&items, first);
-    while (qn_jparse_is_op(p, ',')) {
-        if (!qn_jparse_advance(p)) return NULL;
-        if (p->cur.type != JK_name && !qn_jparse_is_op(p, '(')) break;
-        if (qn_jparse_is_name(p, "in")) break;
-        qn_jnode *item = parse_one_target(p, attributes);
-        if (!item) return NULL;
-        qn_jparse_push(&items, item);
-    }
-    n->a = items.first;
-    return qn_jparse_raise(p, n, n->a) ? n : NULL;
+    return qn_jparse_commas(p, parse_one_target, attributes, starts_target);
 }
 
 /* ---- statements; each begins at its name and ends behind its last %} */

@@ -33,12 +33,7 @@ static qn_tokenizer *open_bytes(const char *alphabet, u64 seed, const char *spli
 static qn_tokenizer *open_pieces(void)
 {
     qn_err e = { 0 };
-    qn_vocab v = QN_VOCAB_DEFAULT;
-    v.model = (qn_str)STR("llama");
-    v.n = QN_COUNT(spm_tokens);
-    v.tokens = spm_tokens;
-    v.scores = spm_scores;
-    v.types = spm_types;
+    const qn_vocab v = small_pieces(spm_tokens, spm_scores, spm_types, QN_COUNT(spm_tokens));
     qn_tokenizer *t = qn_tokenizer_from_vocab(&v, "small", &e);
     expect(t != NULL);
     return t;

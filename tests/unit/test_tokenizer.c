@@ -362,12 +362,7 @@ static void sentencepiece(void **state)
 {
     (void)state;
     qn_err e = { 0 };
-    qn_vocab v = QN_VOCAB_DEFAULT;
-    v.model = (qn_str)STR("llama");
-    v.n = QN_COUNT(spm_tokens);
-    v.tokens = spm_tokens;
-    v.scores = spm_scores;
-    v.types = spm_types;
+    qn_vocab v = small_pieces(spm_tokens, spm_scores, spm_types, QN_COUNT(spm_tokens));
     qn_tokenizer *t = qn_tokenizer_from_vocab(&v, "small", &e);
     assert_non_null(t);
     check(t, "a", "1 10");
