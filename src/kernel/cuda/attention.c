@@ -32,7 +32,8 @@ bool qn_attention_make(qn_cuda *c, qn_err *e)
 
 const char *qn_attention_name(const qn_cattend *a, int bucket)
 {
-    return bucket == BUCKET_many && flash_of(a) >= 0 ? "flash" : rows_of(a) >= 0 ? "rows" : "plain";
+    if (bucket == BUCKET_many && flash_of(a) >= 0) return "rows_flash"; /* by which rows a pass has: single ones, or runs */
+    return rows_of(a) >= 0 ? "rows" : "plain";
 }
 
 bool qn_attention_can_half(const qn_cattend *a) { return rows_of(a) >= 0; }
