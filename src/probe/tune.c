@@ -12,6 +12,10 @@
 
 #define LEAST_GAIN 1.02
 
+/* What all threads must save where one would do: in a contest they meet at once, since they do nothing else; in a model one of them
+ * is late now and then, and the others wait. */
+#define MEETING_NS 1000
+
 typedef struct group {
     char shape[QN_SHAPE_TEXT];
     const qn_contest *of[N_BUCKETS]; /* the deepest contest of each bucket; NULL: not measured */
@@ -83,6 +87,8 @@ static const qn_contender *favourite(const qn_contest *c, const qn_kernel *only)
     for (int i = 0; i < c->n; i++) {
         double error = 0;
         if ((only && c->at[i].kernel != only) || (varies && c->at[i].lanes != default_of(c)->lanes)) continue;
+        if (default_of(c)->lanes == 1 && c->at[i].lanes != 1 &&
+            ns_of(c, default_of(c)) - ns_of(c, &c->at[i]) < MEETING_NS) continue;
         const double g = gain(c, &c->at[i], &error);
         if (g > most && (most == 0 || g > LEAST_GAIN + error)) most = g, best = &c->at[i];
     }

@@ -86,6 +86,23 @@ static void threads_of_attention(void **state)
     qn_tuned_close(&t);
 }
 
+static void a_meeting_has_its_price(void **state)
+{
+    (void)state;
+    made m;
+    qn_tuned t;
+    open_made(&m, "op=add n=1 d=64");
+    enter(&m, "add_f32_base_gen", 1, 900, 0.01);
+    enter(&m, "add_f32_base_gen", 0, 500, 0.01);
+    assert_true(only_row(&m.c, 1, &t)->gain == 1); /* 0.4 us are not worth it */
+    qn_tuned_close(&t);
+    open_made(&m, "op=add n=1 d=64");
+    enter(&m, "add_f32_base_gen", 1, 9000, 0.01);
+    enter(&m, "add_f32_base_gen", 0, 5000, 0.01);
+    assert_int_equal(only_row(&m.c, 1, &t)->lanes, 2);
+    qn_tuned_close(&t);
+}
+
 static void fused_or_apart(void **state)
 {
     (void)state;
@@ -118,6 +135,7 @@ static void fused_or_apart(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(noise_wins_nothing), cmocka_unit_test(threads_of_attention),
+                                        cmocka_unit_test(a_meeting_has_its_price),
                                         cmocka_unit_test(fused_or_apart) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
