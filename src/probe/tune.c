@@ -11,9 +11,10 @@
 #define ROWS_OF_TRIAL 13 /* one tile of 12 and a rest, in one pass: what kernels of different buckets must agree on */
 
 #define LEAST_GAIN 1.02
+#define MOST_ERROR 0.10 /* wider than that and the machine was busy with something else: nothing is known */
 
-/* What all threads must save where one would do: in a contest they meet at once, since they do nothing else; in a model one of them
- * is late now and then, and the others wait. */
+/* What all threads must save where one would do: in a contest they meet at once, since they do nothing else; in a model one of
+ * them is late now and then, and the others wait. */
 #define MEETING_NS 1000
 
 typedef struct group {
@@ -90,7 +91,7 @@ static const qn_contender *favourite(const qn_contest *c, const qn_kernel *only)
         if (default_of(c)->lanes == 1 && c->at[i].lanes != 1 &&
             ns_of(c, default_of(c)) - ns_of(c, &c->at[i]) < MEETING_NS) continue;
         const double g = gain(c, &c->at[i], &error);
-        if (g > most && (most == 0 || g > LEAST_GAIN + error)) most = g, best = &c->at[i];
+        if (g > most && (most == 0 || (g > LEAST_GAIN + error && error <= MOST_ERROR))) most = g, best = &c->at[i];
     }
     return best;
 }
