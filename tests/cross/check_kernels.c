@@ -9,7 +9,7 @@
 static bool show(void *user, const qn_probe_result *r)
 {
     (void)user;
-    printf("%-6s %-28s %3d cases  worst %.2f of its bound%s%s\n", r->passed ? "ok" : "FAILED", r->kernel->name, r->cases, r->worst,
+    printf("%-6s %-28s %3d cases  worst %.2f of its bound%s%s\n", r->passed ? "ok" : "FAILED", r->kernel->name, r->cases, r->off.worst,
            r->passed ? "" : ": ", r->passed ? "" : r->why);
     fflush(stdout);
     return true;

@@ -8,4 +8,5 @@ void qn_cpu_topology(qn_topology *out)
 
 void qn_cpu_places(qn_places *p) { *p = (qn_places){ .threads = 1 }; }
 int qn_cpu_threads(void) { return 1; }
-void qn_cpu_pin(int cpu) { (void)cpu; }
+void qn_cpu_pin(pthread_t thread, int cpu) { (void)thread, (void)cpu; }
+int qn_cpu_here(void) { return -1; }
