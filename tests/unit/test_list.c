@@ -84,7 +84,7 @@ typedef struct block {
     int token, phase;         /* phase n_phases: at the token's end */
     bool told;                /* the others, that it is there */
     u32 filled, used;         /* stages of all tokens */
-    u32 group;                /* where it is in its groups */
+    u32 linear;               /* linear phases of this token so far */
     float *x, *in;
     u8 *ring;
 } block;
@@ -181,11 +181,11 @@ static void fill(const machine *m, block *k)
         const qn_stage *s = stage_at(m, k, k->filled);
         if (k->used + s->back < k->filled + 1) return;
         assert_true(s->back <= QN_P_SLOTS - QN_P_AHEAD || s->back == n);
-        const u32 rows = (u32)s->rows_a + s->rows_b;
+        const u32 rows = s->b ? 2u * s->rows : s->rows;
         assert_true(s->to % 16 == 0 && s->to + rows * s->pitch <= m->l->ring_bytes);
         u32 bytes = 0;
         for (u32 r = 0; r < rows; r++) {
-            const u64 row = r < s->rows_a ? s->a + (u64)r * s->row_bytes : s->b + (u64)(r - s->rows_a) * s->row_bytes;
+            const u64 row = r < s->rows ? s->a + (u64)r * s->row_bytes : s->b + (u64)(r - s->rows) * s->row_bytes;
             const u32 to = s->to + r * s->pitch;
             assert_true(row % 16 == 0 && s->pitch % 16 == 0);
             if (s->n_value == 0) {
@@ -208,67 +208,60 @@ static float act(float x, bool gelu)
     return gelu ? 0.5f * x * (1 + tanhf(0.7978845608f * (x + 0.044715f * x * x * x))) : x / (1 + expf(-x));
 }
 
-/* Columns of a chunk of 64 bytes of values. */
-static u32 chunk_cols(u32 kind) { return kind == QN_W_f32 ? 16 : kind <= QN_W_bf16 ? 32 : kind == QN_W_q8 ? 64 : 128; }
+enum { MOST = 8 * QN_P_WARPS }; /* rows of an item */
 
-/* One stage: its columns of its rows are added to sums. */
-static void add_stage(const block *k, const qn_stage *s, u32 cols, double sums[16])
+static u32 piece_cols(u32 kind) { return kind == QN_W_f32 ? 4 : kind <= QN_W_bf16 ? 8 : 32; }
+
+/* One stage: its columns of its rows are added to sums; those of `up` lie behind the others. */
+static void add_stage(const block *k, const qn_stage *s, u32 cols, double sums[2 * MOST])
 {
-    const u32 first = s->chunk * chunk_cols(s->kind), left = cols - first, most = s->n_chunks * chunk_cols(s->kind);
+    const u32 first = s->piece * piece_cols(s->kind), left = cols - first, most = s->n_pieces * piece_cols(s->kind);
     const u32 n = left < most ? left : most;
-    for (u32 r = 0; r < (u32)s->rows_a + s->rows_b; r++) {
+    for (u32 r = 0; r < (s->b ? 2u * s->rows : s->rows); r++) {
         const u8 *row = k->ring + s->to + r * s->pitch;
         for (u32 c = 0; c < n; c++)
-            sums[r < s->rows_a ? r : 8 + r - s->rows_a] +=
+            sums[r < s->rows ? r : MOST + r - s->rows] +=
                 (double)row_weight(s->kind, s->high_at, s->scale_at, row, c) * (double)k->in[first + c];
     }
 }
 
-static void put_rows(machine *m, const block *k, const qn_phase *p, const qn_stage *s, const double sums[16])
+static void put_rows(machine *m, const block *k, const qn_phase *p, const qn_stage *s, const double sums[2 * MOST])
 {
-    const bool gated = p->out == QN_OUT_silu || p->out == QN_OUT_gelu;
-    for (u32 r = 0; r < 16; r++) {
-        if (r < 8 ? r >= s->rows_a : gated || r - 8 >= s->rows_b) continue;
+    for (u32 r = 0; r < s->rows; r++) {
         float v = (float)sums[r] + (s->bias ? floats(s->bias)[r] : 0);
-        if (gated) v = act(v, p->out == QN_OUT_gelu) * ((float)sums[r + 8] + (s->bias2 ? floats(s->bias2)[r] : 0));
+        if (s->b) v = act(v, p->out == QN_OUT_gelu) * ((float)sums[MOST + r] + (s->bias2 ? floats(s->bias2)[r] : 0));
         if (p->out == QN_OUT_logits) m->logits[(size_t)k->token * (size_t)m->n_vocab + s->row + r] = v;
         else send(p->dst, s->row + r, v, tag_of(m, k->token, (u32)k->phase));
     }
 }
 
-/* The team that has stage i of the phase, and what it says of its sums. */
-static void check_team(const qn_phase *p, const qn_stage *s, u32 i, u32 *warps_a, u32 *warps_b)
+/* Whether warps enough have the item, and units of two rows one sender. */
+static void check_item(const qn_phase *p, const qn_stage *s)
 {
-    const u32 size = QN_P_WARPS / p->teams, team = i % p->teams, mine = ((1u << size) - 1) << team * size;
-    assert_true(s->each * (s->rows_b ? size / 2 : size) >= s->n_chunks); /* the team has all of it */
-    *warps_a |= mine & (s->rows_b ? 0x5555 : 0xFFFF);
-    *warps_b |= s->rows_b ? mine & 0xAAAA : 0;
+    const u32 size = QN_P_WARPS >> p->teams, tasks = size >> p->parts;
+    assert_true(tasks > 0 && size << p->teams == QN_P_WARPS && s->rows > 0 && s->rows <= tasks << p->rows);
+    assert_true(p->rows >= 1 && p->rows <= (s->b ? 2 : 3) && s->row % 2 == 0);
 }
 
 static void linear(machine *m, block *k, const qn_phase *p)
 {
-    const u16 *groups = m->l->groups + (size_t)(k - m->blocks) * (size_t)m->l->n_groups + k->group;
-    u32 at = 0;
-    for (u32 g = 0; g < groups[0]; g++) {
-        u32 items = 0, warps_a = 0, warps_b = 0;
-        double sums[16] = { 0 };
-        for (u32 n = groups[1 + 2 * g]; n; n--, k->used++, at++) {
+    const u16 *items = m->l->items + (size_t)(k - m->blocks) * (size_t)m->l->n_items;
+    for (u32 i = items[k->linear]; i; i--) {
+        double sums[2 * MOST] = { 0 };
+        u32 pieces = 0;
+        for (u32 c = 0; c < p->cut; c++, k->used++) {
             fill(m, k);
             const qn_stage *s = stage_at(m, k, k->used);
             assert_true(k->used < k->filled);
+            assert_int_equal(s->piece, pieces);
+            pieces += s->n_pieces;
+            check_item(p, s);
             add_stage(k, s, p->cols, sums);
-            check_team(p, s, at, &warps_a, &warps_b);
-            memset(k->ring + s->to, 0xFF, (size_t)s->pitch * (size_t)(s->rows_a + s->rows_b)); /* whoever still needs it will see */
-            if (s->left) continue;
-            assert_true(s->warps_a == warps_a && s->warps_b == warps_b && s->slot == items);
-            put_rows(m, k, p, s, sums);
-            memset(sums, 0, sizeof sums);
-            warps_a = warps_b = 0;
-            assert_true(++items <= QN_P_ITEMS);
+            if (c + 1 == p->cut) put_rows(m, k, p, s, sums);
+            memset(k->ring + s->to, 0xFF, (size_t)s->pitch * s->rows * (s->b ? 2 : 1)); /* whoever still needs it will see */
         }
-        assert_int_equal(items, groups[2 + 2 * g]);
     }
-    k->group += 1u + 2u * groups[0];
+    k->linear++;
 }
 
 static void turn(const qn_att *t, u32 from, u64 norm, int pos, float *to)
@@ -328,7 +321,7 @@ static bool is_there(const machine *m, int b, const qn_phase *p)
         return b >= t->n_kv || (all_sent(t->qkv, t->q_at + (u32)b * group * d, group * d, tag) &&
                                 all_sent(t->qkv, t->k_at + (u32)b * d, d, tag) && all_sent(t->qkv, t->v_at + (u32)b * d, d, tag));
     }
-    if (p->in == QN_IN_copy && m->l->groups[(u32)(b * m->l->n_groups) + k->group] == 0) return true;
+    if (p->in == QN_IN_copy && m->l->items[(u32)b * (u32)m->l->n_items + k->linear] == 0) return true;
     return p->in == QN_IN_embed || all_sent(p->src, 0, p->cols, tag);
 }
 
@@ -339,7 +332,7 @@ static bool turn_of(machine *m, int b)
     if (k->phase == m->l->n_phases) {
         if (!k->told) m->told[k->token]++, k->told = true;
         if (m->told[k->token] < BLOCKS) return false;
-        k->token++, k->phase = 0, k->told = false, k->group = 0;
+        k->token++, k->phase = 0, k->told = false, k->linear = 0;
         return true;
     }
     const qn_phase *p = &m->l->phases[k->phase];
@@ -348,7 +341,7 @@ static bool turn_of(machine *m, int b)
         const qn_att *t = &m->l->atts[p->index];
         if (b < t->n_kv) attend(m, b, t, k->token, tag_of(m, k->token, (u32)k->phase));
     } else {
-        if (p->in != QN_IN_copy || m->l->groups[(u32)(b * m->l->n_groups) + k->group]) bring(m, k, p);
+        if (p->in != QN_IN_copy || m->l->items[(u32)b * (u32)m->l->n_items + k->linear]) bring(m, k, p);
         linear(m, k, p);
     }
     k->phase++;
@@ -375,27 +368,23 @@ static void run_all(machine *m, u64 seed)
 static void check_dealing(const qn_lists *l)
 {
     static u8 seen[1 << 16];
-    u32 at[BLOCKS], group[BLOCKS] = { 0 };
+    u32 at[BLOCKS], linear = 0;
     for (int b = 0; b < l->n_blocks; b++) at[b] = l->stage_at[b];
     for (int k = 0; k < l->n_phases; k++) {
+        const qn_phase *p = &l->phases[k];
         u32 rows = 0, most = 0;
-        if (l->phases[k].op != QN_I_linear) continue;
-        const bool gated = l->phases[k].out == QN_OUT_silu || l->phases[k].out == QN_OUT_gelu;
+        if (p->op != QN_I_linear) continue;
         memset(seen, 0, sizeof seen);
-        for (int b = 0; b < l->n_blocks; b++) {
-            const u16 *g = l->groups + b * l->n_groups + group[b];
-            u32 n = 0;
-            for (u32 i = 0; i < g[0]; i++) n += g[1 + 2 * i];
-            group[b] += 1u + 2u * g[0];
-            for (; n; n--, at[b]++) {
+        for (int b = 0; b < l->n_blocks; b++)
+            for (u32 i = l->items[(u32)b * (u32)l->n_items + linear]; i; i--, at[b] += p->cut) {
                 const qn_stage *s = &l->stages[at[b]];
-                for (u32 r = 0; s->left == 0 && r < (u32)s->rows_a + (gated ? 0 : s->rows_b); r++, rows++) {
+                for (u32 r = 0; r < s->rows; r++, rows++) {
                     assert_int_equal(seen[s->row + r]++, 0);
                     most = s->row + r + 1 > most ? s->row + r + 1 : most;
                 }
             }
-        }
         assert_int_equal(rows, most);
+        linear++;
     }
     for (int b = 0; b < l->n_blocks; b++) assert_int_equal(at[b], l->stage_at[b + 1]);
 }

@@ -93,8 +93,8 @@ enum { QN_I_linear, QN_I_attend };
 enum { QN_IN_embed, QN_IN_add, QN_IN_post, QN_IN_copy };  /* what is multiplied: norm(x = table[token]); norm(x += src);
     norm(x += norm(src) * post); src */
 enum { QN_OUT_send, QN_OUT_silu, QN_OUT_gelu, QN_OUT_logits };
-/* How the input is kept: floats; halves or bf16 with what they round off; 16-bit integers with a scale, and sums of 32. */
-enum { QN_FORM_float = 1, QN_FORM_half = 2, QN_FORM_bf16 = 4, QN_FORM_int = 8, QN_FORM_sums = 16 };
+/* How the input is kept: floats; 16-bit integers with a scale; sums of 32 of them. */
+enum { QN_FORM_float = 1, QN_FORM_int = 2, QN_FORM_sums = 4 };
 
 typedef struct qn_phase {
     uint8_t op, in, out, forms;
@@ -105,32 +105,27 @@ typedef struct qn_phase {
     uint32_t from;            /* the phase that sends src */
     uint32_t index;           /* of its qn_att; of the embedding's qn_wmat */
     uint32_t step;            /* of the plan */
-    uint32_t teams;           /* into which the warps are parted: 1, 2, 4 or 8 */
+    uint8_t teams, parts;     /* logarithms: teams of warps; parts of a row's columns, a warp for each */
+    uint8_t rows, cut;        /* logarithm: rows of a task; stages of an item, each with some columns */
 } qn_phase;                   /* 4 times 16 bytes */
 
-/* Weights come in stages: up to 8 rows and 8 more (the next 8 of the matrix, or the same rows of `up`), whole or some columns
- * of them. A team of warps has a stage, the next team the next; a team's warps have one half of the rows each and some of the
- * columns, in chunks of 64 bytes of values; a lane has 16 bytes of a row. An item is the stages of some rows; after a group of
- * at most QN_P_ITEMS items their sums are joined and sent. */
+/* Weights come in stages: some rows of a matrix, or the same rows of gate and up, whole or some columns of them. A task is 2, 4
+ * or 8 rows (2 or 4 where the same of `up` are added): what one warp multiplies and sends. An item is as many tasks as a team has
+ * warps (or, where columns are parted, as many times so many warps); a team has an item, the next team the next. */
 enum { QN_S_kv = 1 };         /* keys and values are wanted soon */
 typedef struct qn_stage {
-    uint64_t a, b;            /* the first row of both halves, from this stage's first column */
+    uint64_t a, b;            /* the first row, and that of `up`, from this stage's first column; b 0: not gated */
     uint32_t to, back;        /* place in the ring; the stage so many before, and all before that, must have been used */
     uint32_t bytes;           /* that come */
     uint32_t row_bytes, pitch;/* from row to row: in memory, in the ring */
     uint32_t high, scale;     /* other planes, from a and b */
-    uint16_t n_value, n_high, n_scale; /* bytes of a row that come one by one; n_value 0: the rows of a half in one run */
+    uint16_t n_value, n_high, n_scale; /* bytes of a row that come one by one; n_value 0: the rows of a matrix in one run */
     uint16_t high_at, scale_at;        /* planes of a row in the ring */
-    uint8_t kind, rows_a, rows_b, flags;
-    uint16_t chunk, n_chunks; /* the first in the row, in 64 bytes of values; how many */
-    uint16_t n_units;         /* 16 bytes of values that are there: the last chunk may be shorter */
-    uint16_t each;            /* chunks to a warp */
+    uint8_t kind, rows, flags, none;   /* rows: of each matrix */
+    uint16_t piece, n_pieces; /* the first in the row; how many: 32 columns, or 16 bytes of floats */
     uint16_t att;             /* QN_S_kv: index of the qn_att */
-    uint32_t row;             /* of the output, the item's first */
+    uint32_t row, spare[3];   /* of the output, the item's first */
     uint64_t bias, bias2;     /* of that row; 0: none */
-    uint16_t warps_a, warps_b;/* bits: whose sums make the item's rows */
-    uint16_t left;            /* stages of the item behind this one */
-    uint16_t slot;            /* of the item in its group */
 } qn_stage;                   /* 6 times 16 bytes */
 
 typedef struct qn_att {
@@ -145,21 +140,20 @@ typedef struct qn_att {
 typedef struct qn_crun {
     uint64_t phases;          /* [n_phases] */
     uint64_t stages, stage_at;/* [] qn_stage; [blocks + 1] u32: where each block's begin */
-    uint64_t groups;          /* [blocks, n_groups] u16: for each linear phase how many groups, of each how many stages, items */
+    uint64_t items;           /* [blocks, n_items] u16: how many items of each linear phase */
     uint64_t atts, tables;    /* [] qn_att, [] qn_wmat */
     uint64_t parts;           /* [n_head, chunks, d_head + 2] of float and tag: attention of parts of a context */
     uint64_t best;            /* [blocks, 2]: logit and tag, token and tag */
     uint64_t chosen;          /* [n_tokens] i32, for the host */
     uint64_t next;            /* i32: the first token, made by a kernel in front; 0: it is `token` */
     uint64_t stamps;          /* [1 + n_tokens * n_phases] ns: when the last block began, was done with each; 0: none wanted */
-    uint32_t n_groups;        /* a multiple of 8 */
+    uint32_t n_items;         /* a multiple of 8 */
     uint32_t n_phases, n_tokens, epoch; /* epoch: tokens that ran before */
     int32_t token, pos, first;/* the first token, its position, where its page table begins */
-    uint32_t x_bytes, form_bytes, ring_bytes; /* shared memory: residual stream, input (or attention), sums, groups, ring */
+    uint32_t x_bytes, form_bytes, ring_bytes; /* shared memory: residual stream, input (or attention), items, ring */
 } qn_crun;
 
-enum { QN_P_WARPS = 16, QN_P_SLOTS = 32, QN_P_AHEAD = 4, QN_P_ITEMS = 8, QN_P_ROWS = 16 * QN_P_ITEMS,
-       QN_P_THREADS = 32 * (QN_P_WARPS + 4) }; /* registers are given from four warps to four */
-enum { QN_P_SUMS = 2 * QN_P_WARPS * QN_P_ROWS * 4 }; /* bytes: two sets of sums */
+enum { QN_P_WARPS = 16, QN_P_SLOTS = 32, QN_P_AHEAD = 4, QN_P_THREADS = 32 * (QN_P_WARPS + 4) }; /* registers are given from four
+    warps to four */
 
 #endif

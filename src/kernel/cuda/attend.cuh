@@ -1,12 +1,10 @@
-/* attend.cuh - attention of one token. Block b has KV head b % n_kv and part b / n_kv of its context (ring.cuh). Lanes have eight
- * values of a head each, some lanes a token, so that a warp looks at several tokens at once for two heads of the group; the
- * first keys and values are on their way before the queries are there. Parts are sent to the block that joins a head's. */
+/* attend.cuh - attention of one token. A block has a head, or some heads that read the same keys and a part of the context (ring.cuh).
+ * Lanes have eight values of a head each, some lanes a token, so that a warp looks at several tokens at once for one head or two;
+ * the first keys and values are on their way before the queries are there. Parts are sent to the block that joins a head's. */
 #pragma once
 #include "kernel/cuda/ring.cuh"
 
-#define HEADS 2 /* of a warp at once */
-
-struct heads { float *q, *k, *v, *made, *parts; }; /* shared memory: [group, d], [d], [d], [stripes, group, d + 2], [chunks, d + 2] */
+struct heads { float *q, *k, *v, *made, *parts; }; /* shared memory: [heads, d], [d], [d], [stripes, heads, d + 2], [chunks, d + 2] */
 
 /* Eight values of a row. */
 template <bool WIDE> struct eight { uint4 a, b; };
@@ -47,15 +45,16 @@ static __device__ __forceinline__ void turn_head(const qn_att &t, uint32_t from,
 #pragma unroll 1
     for (int u = lane; u < d / 2; u += 32) {
         const float2 v = receive2(t.qkv, from / 2 + u, tag);
-        to[2 * u] = v.x, to[2 * u + 1] = v.y;
+        to[2 * u] = v.x * scale, to[2 * u + 1] = v.y * scale;
         ss += v.x * v.x + v.y * v.y;
     }
-    float s = scale;
-    if (norm) s *= rsqrtf(__fdividef(sum32(ss), (float)d) + t.eps);
     __syncwarp();
+    if (norm) {
+        const float s = rsqrtf(__fdividef(sum32(ss), (float)d) + t.eps);
 #pragma unroll 1
-    for (int i = lane; i < d; i += 32) to[i] *= norm ? s * __ldg(at<const float>(norm) + i) : s;
-    __syncwarp();
+        for (int i = lane; i < d; i += 32) to[i] *= s * __ldg(at<const float>(norm) + i);
+        __syncwarp();
+    }
 #pragma unroll
     for (int j = 0; j < 4; j++) {
         const int i = lane + 32 * j;
@@ -68,18 +67,19 @@ static __device__ __forceinline__ void turn_head(const qn_att &t, uint32_t from,
     __syncwarp();
 }
 
-/* The queries of the group, and where the newest token belongs to this part its key and value, into shared memory and the cache. */
+/* The queries, and where the newest token belongs to this part its key and value; one of the blocks that have them stores them. */
 static __device__ __forceinline__ void prepare_heads(const qn_att &t, const heads &h, const int *pages, const share &s, int pos,
                                                      uint32_t tag)
 {
-    const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32, d = t.d_head, group = t.n_head / t.n_kv;
-    const bool query = warp < group, is_v = warp == QN_P_WARPS - 1;
+    const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32, d = t.d_head;
+    const bool query = warp < s.heads, is_v = warp == QN_P_WARPS - 1;
     if (!query && (s.end != pos + 1 || warp < QN_P_WARPS - 2)) return;
     float *mine = query ? h.q + warp * d : is_v ? h.v : h.k;
-    const uint32_t from = query ? t.q_at + (s.kv * group + warp) * d : (is_v ? t.v_at : t.k_at) + s.kv * d;
+    const uint32_t from = query ? t.q_at + (s.head + warp) * d : (is_v ? t.v_at : t.k_at) + s.kv * d;
     const float2 *angles = !query && is_v ? NULL : at<const float2>(t.angles) + (size_t)pos * (t.d_rot / 2);
     turn_head(t, from, query ? t.q_norm : is_v ? 0 : t.k_norm, angles, query ? t.scale : 1.f, tag, mine);
     if (query) return;
+    const bool stores = s.head == s.kv * (t.n_head / t.n_kv);
     const size_t row_bytes = (size_t)t.n_kv * d * (t.type == QN_KVT_f16 ? 2 : 4);
     uint8_t *row = at<uint8_t>(t.cache) + (size_t)pages[pos / QN_CPAGE] * t.stride +
                    (size_t)(pos % QN_CPAGE + (is_v ? QN_CPAGE : 0)) * row_bytes;
@@ -87,19 +87,20 @@ static __device__ __forceinline__ void prepare_heads(const qn_att &t, const head
     for (int i = lane; i < d; i += 32) {
         if (t.type == QN_KVT_f16) {
             const __half x = __float2half(mine[i]);
-            reinterpret_cast<__half *>(row)[s.kv * d + i] = x;
+            if (stores) reinterpret_cast<__half *>(row)[s.kv * d + i] = x;
             mine[i] = __half2float(x); /* as all later tokens will see it */
-        } else {
+        } else if (stores) {
             reinterpret_cast<float *>(row)[s.kv * d + i] = mine[i];
         }
     }
 }
 
-struct running { float top[HEADS], sum[HEADS], acc[HEADS][8]; };
+template <int HEADS> struct running { float top[HEADS], sum[HEADS], acc[HEADS][8]; };
 
 /* One token for all heads of this warp: lanes of a token add up, then everybody has its score. */
-template <int LANES>
-static __device__ __forceinline__ void see_token(running &r, const float4 *const q[HEADS], bool there, const float k[8], const float v[8])
+template <int LANES, int HEADS>
+static __device__ __forceinline__ void see_token(running<HEADS> &r, const float4 *const q[HEADS], bool there, const float k[8],
+                                                 const float v[8])
 {
     float s[HEADS];
 #pragma unroll
@@ -124,7 +125,8 @@ static __device__ __forceinline__ void see_token(running &r, const float4 *const
 }
 
 /* What the warp's lanes made of their tokens, as one; to made[head, d + 2]. */
-template <int LANES> static __device__ __forceinline__ void join_lanes(running &r, int n_heads, int d, int mine, float *made)
+template <int LANES, int HEADS>
+static __device__ __forceinline__ void join_lanes(running<HEADS> &r, int n_heads, int d, int mine, float *made)
 {
 #pragma unroll
     for (int h = 0; h < HEADS; h++) {
@@ -159,10 +161,10 @@ static __device__ __forceinline__ const uint8_t *row_of(const place &p, int toke
 }
 
 /* This block's part. d is a multiple of 8. */
-template <bool WIDE, int LANES>
+template <bool WIDE, int LANES, int HEADS>
 static __device__ __forceinline__ void attend_part(const qn_crun &a, const qn_att &t, const heads &h, const share &s, int pos, uint32_t tag)
 {
-    const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32, d = t.d_head, group = t.n_head / t.n_kv;
+    const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32, d = t.d_head, group = s.heads;
     const int sets = (group + HEADS - 1) / HEADS, stripes = QN_P_WARPS / sets, set = warp % sets, stripe = warp / sets;
     const int mine = lane % LANES, each = 32 / LANES, step = stripes * each; /* LANES of a token */
     const place at_row = { at<const uint8_t>(t.cache) + (size_t)(s.kv * d + 8 * mine) * (WIDE ? 4 : 2), t.stride,
@@ -175,7 +177,7 @@ static __device__ __forceinline__ void attend_part(const qn_crun &a, const qn_at
     eight<WIDE> k = load8<WIDE>(row, old), v = load8<WIDE>(row + to_values, old);
     prepare_heads(t, h, at_row.pages, s, pos, tag);
     sync_consumers();
-    running r;
+    running<HEADS> r;
     const int n_heads = min(HEADS, group - set * HEADS);
     const float4 *q[HEADS];
 #pragma unroll
@@ -198,46 +200,62 @@ static __device__ __forceinline__ void attend_part(const qn_crun &a, const qn_at
         old = whole && p + step < s.end && p + step != pos;
         row = old ? row_of(at_row, p + step) : NULL;
         k = load8<WIDE>(row, old), v = load8<WIDE>(row + to_values, old);
-        see_token<LANES>(r, q, there, x, y); /* lanes past the head's end have keys of 0 */
+        see_token<LANES, HEADS>(r, q, there, x, y); /* lanes past the head's end have keys of 0 */
     }
-    if (busy) join_lanes<LANES>(r, n_heads, d, mine, h.made + (stripe * group + set * HEADS) * (d + 2));
+    if (busy) join_lanes<LANES, HEADS>(r, n_heads, d, mine, h.made + (stripe * group + set * HEADS) * (d + 2));
     sync_consumers();
 }
 
-/* Element i of n results that lie `step` floats apart. */
-static __device__ __forceinline__ float2 join(const float *p, int n, int step, int d, int i, float *top, float *sum)
+/* What n (at most 32) results of a head make together, by one warp; they lie `step` floats apart: values, the largest score, the sum. */
+struct joined_head { const float *p; int n, step; float factor, top, sum; }; /* factor: of result `lane` */
+
+static __device__ __forceinline__ joined_head join_head(const float *p, int n, int step, int d)
 {
-    float most = -1e30f, s = 0;
+    const int lane = (int)threadIdx.x % 32;
+    const float top = lane < n ? p[lane * step + d] : -1e30f, sum = lane < n ? p[lane * step + d + 1] : 0.f, most = max32(top);
+    const float factor = __expf(top - most);
+    return { p, n, step, factor, most, sum32(factor * sum) };
+}
+
+/* Values i and i + 1; all lanes of the warp. */
+static __device__ __forceinline__ float2 values_of(const joined_head &h, int i, bool there)
+{
     float2 v = make_float2(0, 0);
 #pragma unroll 4
-    for (int w = 0; w < n; w++) most = fmaxf(most, p[w * step + d]);
-#pragma unroll 4
-    for (int w = 0; w < n; w++) {
-        const float f = __expf(p[w * step + d] - most);
-        s = fmaf(f, p[w * step + d + 1], s);
-        v.x = fmaf(f, p[w * step + i], v.x), v.y = fmaf(f, p[w * step + i + 1], v.y);
+    for (int w = 0; w < h.n; w++) {
+        const float f = __shfl_sync(~0u, h.factor, w);
+        const float2 y = there ? *reinterpret_cast<const float2 *>(h.p + w * h.step + i) : make_float2(0, 0);
+        v.x = fmaf(f, y.x, v.x), v.y = fmaf(f, y.y, v.y);
     }
-    *top = most, *sum = s;
     return v;
 }
 
-static __device__ __forceinline__ void send_part(const qn_crun &a, const qn_att &t, const heads &h, const share &s, uint32_t tag)
+static __device__ __forceinline__ void send_head(const qn_att &t, const joined_head &h, int head, float2 v, int i, uint32_t tag)
 {
-    const int d = t.d_head, group = t.n_head / t.n_kv, stripes = QN_P_WARPS / ((group + HEADS - 1) / HEADS);
+    const float inverse = __fdividef(1.f, h.sum);
+    put8(at<uint64_t>(t.y) + (head * t.d_head + i) / 2, pack(v.x * inverse, v.y * inverse, tag));
+}
+
+/* A warp for each head. */
+static __device__ __forceinline__ void send_part(const qn_crun &a, const qn_att &t, const heads &h, const share &s, int stripes,
+                                                 uint32_t tag)
+{
+    const int d = t.d_head, warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
+    if (warp >= s.heads) return;
+    const joined_head j = join_head(h.made + warp * (d + 2), stripes, s.heads * (d + 2), d);
+    uint64_t *to = at<uint64_t>(a.parts) + (size_t)((s.head + warp) * t.chunks + s.part) * (d + 2);
 #pragma unroll 1
-    for (int e = (int)threadIdx.x; e < group * d / 2; e += CONSUMERS) {
-        const int g = e / (d / 2), i = e % (d / 2) * 2, head = s.kv * group + g;
-        float top, sum;
-        const float2 v = join(h.made + g * (d + 2), stripes, group * (d + 2), d, i, &top, &sum);
+    for (int i = 2 * lane; i - 2 * lane < d; i += 64) {
+        const float2 v = values_of(j, i, i < d);
+        if (i >= d) continue;
         if (s.parts == 1) {
-            put8(at<uint64_t>(t.y) + (head * d + i) / 2, pack(__fdividef(v.x, sum), __fdividef(v.y, sum), tag));
-            continue;
+            send_head(t, j, s.head + warp, v, i, tag);
+        } else {
+            put_tagged(to + i, __float_as_uint(v.x), tag);
+            put_tagged(to + i + 1, __float_as_uint(v.y), tag);
         }
-        uint64_t *to = at<uint64_t>(a.parts) + (size_t)(head * t.chunks + s.part) * (d + 2);
-        put_tagged(to + i, __float_as_uint(v.x), tag);
-        put_tagged(to + i + 1, __float_as_uint(v.y), tag);
-        if (i == 0) put_tagged(to + d, __float_as_uint(top), tag), put_tagged(to + d + 1, __float_as_uint(sum), tag);
     }
+    if (s.parts > 1 && lane == 0) put_tagged(to + d, __float_as_uint(j.top), tag), put_tagged(to + d + 1, __float_as_uint(j.sum), tag);
 }
 
 /* Blocks that have no part come first: the last block has the first head. */
@@ -253,11 +271,11 @@ static __device__ __forceinline__ void join_parts(const qn_crun &a, const qn_att
             for (int i = lane; i < d + 2; i += 32) h.parts[w * (d + 2) + i] = __uint_as_float(receive_tagged(from + i, tag));
         }
         sync_consumers();
-        const int i = 2 * (int)threadIdx.x;
-        if (i < d) {
-            float top, sum;
-            const float2 v = join(h.parts, s.parts, d + 2, d, i, &top, &sum);
-            put8(at<uint64_t>(t.y) + (head * d + i) / 2, pack(__fdividef(v.x, sum), __fdividef(v.y, sum), tag));
+        if (64 * warp < d) {
+            const joined_head j = join_head(h.parts, s.parts, d + 2, d);
+            const int i = 64 * warp + 2 * lane;
+            const float2 v = values_of(j, i, i < d);
+            if (i < d) send_head(t, j, head, v, i, tag);
         }
         sync_consumers();
     }
@@ -267,14 +285,15 @@ static __device__ __forceinline__ void join_parts(const qn_crun &a, const qn_att
 template <bool WIDE, int LANES>
 static __device__ __forceinline__ void run_attend(const qn_crun &a, const qn_att &t, float *room, int pos, uint32_t tag, uint32_t made)
 {
-    const int d = t.d_head, group = t.n_head / t.n_kv, stripes = QN_P_WARPS / ((group + HEADS - 1) / HEADS);
     const share s = share_of(t, pos);
+    const int d = t.d_head, stripes = s.heads == 1 ? QN_P_WARPS : QN_P_WARPS / ((s.heads + 1) / 2);
     heads h;
     h.q = room;
-    h.k = h.q + group * d, h.v = h.k + d, h.made = h.v + d, h.parts = h.made + stripes * group * (d + 2);
+    h.k = h.q + s.heads * d, h.v = h.k + d, h.made = h.v + d, h.parts = h.made + stripes * s.heads * (d + 2);
     if (s.part < s.parts) {
-        attend_part<WIDE, LANES>(a, t, h, s, pos, tag);
-        send_part(a, t, h, s, made);
+        if (s.heads == 1) attend_part<WIDE, LANES, 1>(a, t, h, s, pos, tag);
+        else attend_part<WIDE, LANES, 2>(a, t, h, s, pos, tag);
+        send_part(a, t, h, s, stripes, made);
         sync_consumers();
     }
     if (s.parts > 1) join_parts(a, t, h, s, made);

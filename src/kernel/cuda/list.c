@@ -1,8 +1,8 @@
 /* list.c - from a plan's steps to phases and stages. Steps that touch one token's vectors element by element are merged into the
  * linears around them: an addition and a norm into the input of the next, a gate into the output of the one before, rotation and
  * cache into the attention. What remains are phases, and between two phases values that blocks send each other. Then the rows of
- * each phase are dealt out, eight at a time, so that no block has more than eight above another, beginning at another block each
- * time, and cut into stages that fit a ring in shared memory. deal.c does that. */
+ * each phase are dealt out, two or four at a time, so that no block has more than that above another, beginning at another block
+ * each time, and come in stages that fit a ring in shared memory. deal.c does that. */
 #include "kernel/cuda/list.h"
 
 #include <string.h>
@@ -162,8 +162,7 @@ static u32 rows_together(const maker *m)
 
 static u32 form_of(u32 kind)
 {
-    return kind == QN_W_f32 ? QN_FORM_float : kind == QN_W_f16 ? QN_FORM_half : kind == QN_W_bf16 ? QN_FORM_bf16 :
-           kind == QN_W_q4m ? QN_FORM_int | QN_FORM_sums : QN_FORM_int;
+    return kind <= QN_W_bf16 ? QN_FORM_float : kind == QN_W_q4m ? QN_FORM_int | QN_FORM_sums : QN_FORM_int;
 }
 
 /* The phase's input and where its results go. */
@@ -209,7 +208,6 @@ static bool take_linear(maker *m)
     u32 first = 0;
     for (int i = m->n_parts; more && i-- > 0 && m->parts[i].phase == m->l->n_phases - 1;) first += m->parts[i].a.rows;
     p->forms |= (u8)form_of(a->w.kind);
-    if ((p->forms & QN_FORM_half) && (p->forms & QN_FORM_bf16)) return refuse(m, "f16 and bf16 matrices with one input");
     m->parts[m->n_parts++] = (qn_part){ .a = a->w, .bias = a->bias, .phase = m->l->n_phases - 1, .first = first,
                                         .gated = gated, .b = gated ? args_at(m, 1)->linear.w.at : 0,
                                         .bias2 = gated ? args_at(m, 1)->linear.bias : 0 };
@@ -303,8 +301,7 @@ static bool take_step(maker *m)
 static u32 form_bytes(const qn_phase *p)
 {
     const u32 cols = (p->cols + 255) & ~255u;
-    const u32 bytes = (p->forms & QN_FORM_float ? 4 * cols : 0) + (p->forms & (QN_FORM_half | QN_FORM_bf16) ? 4 * cols : 0) +
-                      (p->forms & QN_FORM_int ? cols / 32 * 80 : 0);
+    const u32 bytes = (p->forms & QN_FORM_float ? 4 * cols : 0) + (p->forms & QN_FORM_int ? cols / 32 * 72 : 0);
     return p->in == QN_IN_post && bytes < 4 * cols ? 4 * cols : bytes;
 }
 
@@ -344,7 +341,7 @@ void qn_lists_close(qn_lists *l)
     qn_free(l->phases);
     qn_free(l->stages);
     qn_free(l->stage_at);
-    qn_free(l->groups);
+    qn_free(l->items);
     qn_free(l->atts);
     qn_free(l->tables);
     *l = (qn_lists){ 0 };

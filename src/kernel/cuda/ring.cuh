@@ -59,7 +59,7 @@ static __device__ __forceinline__ void copy_stage(const qn_stage *s, uint32_t ri
     if (lane == 0)
         asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" :: "r"(shared_at(bar)), "r"(s->bytes) : "memory");
     __syncwarp();
-    const uint32_t a = s->rows_a, b = s->rows_b, to = ring + s->to;
+    const uint32_t a = s->rows, b = s->b ? a : 0, to = ring + s->to;
     if (s->n_value == 0) {
         if (lane == 0) copy_run(to, s->a, a * s->row_bytes, bar, policy);
         if (lane == 1 && b) copy_run(to + a * s->pitch, s->b, b * s->row_bytes, bar, policy);
@@ -101,7 +101,7 @@ static __device__ __forceinline__ void copy_run(uint32_t to, uint64_t from, uint
 
 static __device__ __forceinline__ void copy_stage(const qn_stage *s, uint32_t ring, uint64_t *bar, uint32_t lane, uint64_t)
 {
-    const uint32_t a = s->rows_a, b = s->rows_b, to = ring + s->to;
+    const uint32_t a = s->rows, b = s->b ? a : 0, to = ring + s->to;
     if (s->n_value == 0) {
         copy_run(to, s->a, a * s->row_bytes, lane);
         copy_run(to + a * s->pitch, s->b, b * s->row_bytes, lane);
@@ -122,17 +122,22 @@ static __device__ __forceinline__ void wait_for(uint64_t *b, uint32_t parity)
     while (!passed(b, parity)) { }
 }
 
-/* Which tokens of the context this block attends to: head block % n_kv, part block / n_kv of it. */
-struct share { int kv, part, parts, begin, end; };
+/* What this block attends to. A short context: head `block`, all of it. Else: KV head block % n_kv with all heads that read it, part
+ * block / n_kv of the context. */
+#define WHOLE_CONTEXT 288 /* tokens: so few take less time than joining parts */
+struct share { int kv, head, heads, part, parts, begin, end; };
 
 static __device__ __forceinline__ share share_of(const qn_att &t, int pos)
 {
     share s;
-    const int from = t.window ? max(0, pos - t.window + 1) : 0, n = pos + 1 - from;
-    s.parts = min(t.chunks, (n + 63) / 64);
+    const int from = t.window ? max(0, pos - t.window + 1) : 0, n = pos + 1 - from, group = t.n_head / t.n_kv, block = (int)blockIdx.x;
+    const bool few = n <= WHOLE_CONTEXT && t.n_head <= (int)gridDim.x;
+    s.parts = few ? 1 : min(t.chunks, (n + 63) / 64);
     const int length = (n + s.parts - 1) / s.parts;
-    s.kv = (int)blockIdx.x % t.n_kv;
-    s.part = (int)blockIdx.x / t.n_kv;
+    s.heads = few ? 1 : group;
+    s.kv = few ? block / group : block % t.n_kv;
+    s.head = few ? block : s.kv * group;
+    s.part = few ? block / t.n_head : block / t.n_kv;
     s.begin = from + s.part * length;
     s.end = min(s.begin + length, pos + 1);
     return s;

@@ -32,6 +32,9 @@ static __device__ __forceinline__ void put8(void *p, uint64_t u)
     asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" :: "l"(p), "l"(u) : "memory");
 }
 
+/* Between two looks: many that look all the time are in the way of what they wait for. */
+static __device__ __forceinline__ void pause() { __nanosleep(32); }
+
 /* ---- two values of 24 bits, 16 bits of tag */
 
 static __device__ __forceinline__ uint64_t pack(float first, float second, uint32_t tag)
