@@ -62,7 +62,7 @@ static bool find_arch(qn_model *m, qn_err *e)
         return true;
     }
     char shown[72], known[96] = "";
-    for (size_t i = 0, at = 0; i < QN_COUNT(all); i++)
+    for (size_t i = 0, at = 0; i < QN_COUNT(all) && at < sizeof known; i++) /* as many as there is room for */
         at += (size_t)snprintf(known + at, sizeof known - at, "%s%s", i ? ", " : "", all[i]->name);
     return qn_fail(e, QN_EUNSUPPORTED, "%.80s: unsupported architecture \"%s\" (these run: %s)", m->src->path,
                    qn_printable(name.p, name.n, 64, shown, sizeof shown), known);
