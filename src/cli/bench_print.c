@@ -70,7 +70,7 @@ static void put_machine(fields *fs, const qn_bench_setup *s)
     put_text(fs, "build_commit", "quern-" QN_VERSION);
     put_count(fs, "build_number", 0);
     put_text(fs, "cpu_info", qn_cpu_name());
-    put_text(fs, "gpu_info", "");
+    put_text(fs, "gpu_info", strcmp(qn_engine_device(s->engine), "cpu") ? qn_engine_device(s->engine) : "");
     put_text(fs, "backends", backend(s));
     put_text(fs, "model_filename", s->info.path);
     put_text(fs, "model_type", model_type(&s->info, type, sizeof type));
@@ -88,7 +88,7 @@ static void put_settings(fields *fs, const qn_bench_setup *s)
     put_count(fs, "poll", 0);
     put_text(fs, "type_k", s->kv);
     put_text(fs, "type_v", s->kv);
-    put_count(fs, "n_gpu_layers", 0);
+    put_count(fs, "n_gpu_layers", (u64)qn_cli_gpu_layers(s->model, s->engine));
     put_count(fs, "n_cpu_moe", 0);
     put_text(fs, "split_mode", "none");
     put_count(fs, "main_gpu", 0);

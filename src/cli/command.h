@@ -166,6 +166,8 @@ char *qn_cli_tuning_path(void);
 bool qn_cli_open(const qn_cli *c, const char *name, const qn_engine_args *args, qn_model **m, qn_engine **en, qn_err *e);
 /* Closes both, and the trace if there is one: ok says how its command ended. */
 void qn_cli_close(qn_model *m, qn_engine *en, bool ok);
+/* Layers that run on a GPU, for tables that ask: all or none. */
+int qn_cli_gpu_layers(const qn_model *m, const qn_engine *en);
 /* What convert and quantize do: the model args[0] written to args[1] by `write`, with a progress bar. Returns an exit code. */
 typedef bool (*qn_write_fn)(const char *in, const char *out, const char *type, const qn_options *o, qn_err *e);
 int qn_cli_rewrite(qn_cli *c, qn_write_fn write, const char *type, int threads);

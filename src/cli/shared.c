@@ -131,6 +131,13 @@ bool qn_cli_open(const qn_cli *c, const char *name, const qn_engine_args *args, 
 
 void qn_cli_close(qn_model *m, qn_engine *en, bool ok) { close_all(m, en, en ? qn_engine_trace(en) : NULL, ok); }
 
+int qn_cli_gpu_layers(const qn_model *m, const qn_engine *en)
+{
+    qn_model_info info;
+    qn_model_get_info(m, &info);
+    return strcmp(qn_engine_device(en), "cpu") ? info.n_layer : 0;
+}
+
 static bool is_between(char ch) { return ch == ' ' || ch == ',' || ch == '\n' || ch == '\t' || ch == '\r'; }
 
 /* One number at text[*at]; steps over it. */
