@@ -133,10 +133,11 @@ static bool print_row(const batch_bench *b, const row *r)
                            n_kv, r->t_pp, s_pp, r->t_tg, s_tg, t, rate(n_kv, t));
     else
         ok = qn_cli_printf("{\"n_kv_max\": %lld, \"n_batch\": %d, \"n_ubatch\": %d, \"flash_attn\": 1, \"is_pp_shared\": %d, "
-                           "\"n_gpu_layers\": %d, \"n_threads\": %d, \"n_threads_batch\": %d, \"pp\": %d, \"tg\": %d, \"pl\": %d, "
-                           "\"n_kv\": %d, \"t_pp\": %.6f, \"speed_pp\": %.6f, \"t_tg\": %.6f, \"speed_tg\": %.6f, \"t\": %.6f, "
-                           "\"speed\": %.6f}\n", (long long)a->engine.n_ctx * a->engine.n_seq, n_batch, n_batch, a->shared,
-                           qn_cli_gpu_layers(b->model, b->engine), threads, threads, r->pp, r->tg, r->pl, n_kv, r->t_pp, s_pp, r->t_tg, s_tg, t, rate(n_kv, t));
+                           "\"n_gpu_layers\": %d, \"n_threads\": %d, \"n_threads_batch\": %d, \"pp\": %d, \"tg\": %d, "
+                           "\"pl\": %d, \"n_kv\": %d, \"t_pp\": %.6f, \"speed_pp\": %.6f, \"t_tg\": %.6f, \"speed_tg\": %.6f, "
+                           "\"t\": %.6f, \"speed\": %.6f}\n", (long long)a->engine.n_ctx * a->engine.n_seq, n_batch, n_batch,
+                           a->shared, qn_cli_gpu_layers(b->model, b->engine), threads, threads, r->pp, r->tg, r->pl, n_kv,
+                           r->t_pp, s_pp, r->t_tg, s_tg, t, rate(n_kv, t));
     return ok && qn_cli_flush();
 }
 
