@@ -287,9 +287,10 @@ static void put_failures(qn_buf *b, const qn_probe_page *p, const qn_contest *al
     int failures = 0, results = 0;
     for (int i = 0; i < n; i++)
         for (int k = 0; k < all[i].n; k++) all[i].at[k].misses ? failures++ : results++;
-    qn_buf_printf(b, "Processed %d total results with %d failures\n", results, failures);
+    if (p->format == PROBE_seed) qn_buf_printf(b, "Processed %d total results with %d failures\n", results, failures);
+    else qn_buf_printf(b, "%d pairs of variant and spec were run, %d were not\n", results, failures);
     if (!failures) return;
-    qn_buf_puts(b, "Variant failures:\n");
+    qn_buf_puts(b, p->format == PROBE_seed ? "Variant failures:\n" : "Not run, and why:\n");
     for (int v = 0; v < qn_n_kernels + QN_RIVALS; v++)
         if (variant(p, v)) put_skipped(b, p, variant(p, v), all, n);
     if (!p->all_failures) qn_buf_puts(b, "   (use --verbose-failures to list every skipped spec)\n");
@@ -298,5 +299,5 @@ static void put_failures(qn_buf *b, const qn_probe_page *p, const qn_contest *al
 void qn_probe_print_tail(qn_buf *b, const qn_probe_page *p, const qn_contest *all, int n)
 {
     if (p->format == PROBE_html) qn_probe_html(b, p, all, n);
-    if (p->format == PROBE_seed || (p->format == PROBE_text && p->all_failures)) put_failures(b, p, all, n);
+    if (p->format == PROBE_seed || p->format == PROBE_text) put_failures(b, p, all, n);
 }

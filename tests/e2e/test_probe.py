@@ -8,6 +8,7 @@ import re
 import sqlite3
 import struct
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from conftest import MODELS, ROOT, quern
@@ -75,6 +76,14 @@ def test_second_run_is_remembered(home):
     assert not any(v.get("cached") for v in again["variants"])
 
 
+def test_two_at_once(home):
+    """Both write the same results into one cache: neither fails, and afterwards all is known."""
+    with ThreadPoolExecutor(2) as pool:
+        both = list(pool.map(lambda _: probe("--spec", SMALL, "--spec", "op=add n=1 d=64"), range(2)))
+    assert [r.rc for r in both] == [0, 0] and not any("cache" in r.err for r in both)
+    assert all(v["cached"] for s in results("--spec", SMALL, "--spec", "op=add n=1 d=64") for v in s["variants"] if "unsupported" not in v)
+
+
 def test_damaged_cache_is_measured_again(home):
     results("--spec", SMALL)
     path = home / "cache" / "probe.db"
@@ -109,6 +118,8 @@ def test_references_are_kept(home):
 def test_formats(home):
     text = probe("--spec", SMALL).out
     assert re.search(r"^1\. op=matmul type=f32 batch=1 m=1 n=64 k=96", text, re.M) and "[best]" in text and "best: " in text
+    assert re.search(r"^\d+ pairs of variant and spec were run, \d+ were not$", text, re.M)
+    assert re.search(r"^ - matmul_f16_base_few: skipped 1 \(another type\)$", text, re.M)  # nothing is passed over silently
     seed = probe("--spec", SMALL, "--format", "seed").out
     assert "Spec op=matmul | batch=1 | m=1 | n=64 | k=96 | tA=0 | tB=1:" in seed
     assert re.search(r"^   - matmul_ref.*: median_warm=[\d.]+ms \| median_cold=[\d.]+ms \[vs engine N/A\] maxAbs=", seed, re.M)
