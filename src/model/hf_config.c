@@ -1,11 +1,13 @@
 /* hf_config.c - config.json to GGUF keys. Every number is asked for by name, with its range; what is missing, of another type
  * or asks for something that nothing here can run is refused by file and key. Both spellings of the rope settings are read:
  * rope_theta with rope_scaling, and rope_parameters (nested by layer type where a model has two kinds of layers). */
+#include <errno.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/json.h"
 #include "model/hf_parts.h"
@@ -343,9 +345,22 @@ static bool read_tied(const config *c, qn_hf_config *out)
     return true;
 }
 
+/* A link that leads nowhere is there too: what is wrong with it, qn_path_within says. So does no memory. */
+static bool has_config(const char *dir)
+{
+    struct stat st;
+    char *path = qn_path_join(dir, "config.json", NULL);
+    const bool there = !path || lstat(path, &st) == 0 || errno != ENOENT;
+    qn_free(path);
+    return there;
+}
+
 bool qn_hf_config_read(qn_source *s, const char *dir, qn_hf_config *out, qn_err *e)
 {
     *out = (qn_hf_config){ 0 };
+    if (!has_config(dir)) /* most often a folder of GGUF files */
+        return qn_fail(e, QN_EIO, "%s: a folder without config.json is no Hugging Face model; name the model's file instead",
+                       qn_path_tail(dir));
     char *path = qn_path_within(dir, "config.json", e);
     yyjson_doc *doc = path ? qn_json_read(path, MOST_CONFIG, e) : NULL;
     config c = { .s = s, .root = yyjson_doc_get_root(doc), .path = path ? qn_path_tail(path) : "", .e = e };
