@@ -9,6 +9,7 @@
 #define STAGE 36864u       /* bytes of a stage; a task that takes more is a stage alone */
 #define STREAM_PARTS 4u    /* of a row, where a phase is longer than the ring: its last stage should not keep one warp long */
 #define STAGES_LEAST 3u    /* that the ring has room for: a task that takes more than a third of it is cut by columns */
+#define RING_LEAST 768u    /* bytes of each of them */
 #define CUT 256u           /* columns: every plane's part then begins at a multiple of 16 bytes */
 #define TURNS 32u          /* stages from a team's item to its next, at most: no barrier may be two turns behind */
 #define ROWS_MOST 8u       /* that a warp multiplies at once */
@@ -225,7 +226,7 @@ bool qn_deal(qn_lists *l, const qn_part *parts, int n_parts, size_t smem, const 
     for (int k = 0; k < n_parts; k = phase_end(&d, k)) l->n_items++;
     l->n_items = (l->n_items + 7) & ~7;
     const size_t fixed = STATIC_SMEM + (size_t)l->x_bytes + l->form_bytes + ((2 * (size_t)l->n_items + 127) & ~(size_t)127);
-    if (smem < fixed + STAGES_LEAST * 8192) return *why = "too little shared memory", false;
+    if (smem < fixed + STAGES_LEAST * RING_LEAST) return *why = "too little shared memory", false;
     l->ring_bytes = (u32)(smem - fixed) & ~127u;
     l->smem = smem - STATIC_SMEM;
     l->stage_at = qn_new_array((size_t)l->n_blocks + 1, sizeof *l->stage_at, e);
