@@ -361,7 +361,7 @@ def test_chat_on_a_terminal(chat, tmp_path):
     chat.send("Once upon a time\r")
     chat.wait_for(r"tok/s\]")
     chat.send("/stats\r")
-    chat.wait_for(r"context +\d+ of \d+")
+    chat.wait_for(r"context +\d+ of \d+[\s\S]*> ")  # the prompt too: before it, the terminal itself would take the Ctrl-D
     chat.send("\x04")
     assert chat.end() == 0
     history = (tmp_path / ".local" / "state" / "quern" / "history").read_text()
