@@ -325,17 +325,17 @@ static __device__ __forceinline__ void run_linear(const qn_phase *p, uint32_t n_
             else if (r.rows == 2) add_task<4>(j.kind, j.t, f, input, lane, v);
             else add_task<8>(j.kind, j.t, f, input, lane, v);
             __syncwarp();
-            if (lane == 0) arrive(&st->s.empty[slot], 1u << p->teams);
+            arrive(&st->s.empty[slot], 1u << p->teams); /* every lane: the race checker does not follow one for its warp */
         }
         const role r = role_of(p);
         const uint32_t side = i >> p->teams & 1;
         i += 1u << p->teams;
-        if (i >= n_items && lane == 0) arrive(&st->done, 1);
+        if (i >= n_items) arrive(&st->done, 1);
         float sum = sum_rows(v, r.rows, lane);
         if (r.log_parts) sum = join_parts_of(sum, r, CONSUMERS >> p->teams, st->sums[side]);
         put_task(p, r, fmaf(sum, norm_of(p, st->squares[m->linears & 1]), bias), j, m->tag, st->best);
     }
-    if (role_of(p).team >= n_items && lane == 0) arrive(&st->done, 1);
+    if (role_of(p).team >= n_items) arrive(&st->done, 1);
     __syncwarp();
     if (lane == 0) m->seq += n_items * p->cut, m->linears++;
     __syncwarp();
@@ -484,11 +484,11 @@ template <bool WIDE, int LANES> static __device__ __forceinline__ void persist(c
     const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     if (threadIdx.x < QN_P_SLOTS) {
         init_barrier(&st.s.full[threadIdx.x], ARRIVALS);
-        init_barrier(&st.s.empty[threadIdx.x], QN_P_WARPS);
+        init_barrier(&st.s.empty[threadIdx.x], 32 * QN_P_WARPS);
         fence_barriers();
     }
     if (threadIdx.x < QN_P_WARPS * 8) st.best[threadIdx.x] = 0;
-    if (threadIdx.x == QN_P_SLOTS) init_barrier(&st.done, QN_P_WARPS), fence_barriers();
+    if (threadIdx.x == QN_P_SLOTS) init_barrier(&st.done, 32 * QN_P_WARPS), fence_barriers();
     if (warp < 2 && lane < sizeof(qn_phase) / 16)
         reinterpret_cast<uint4 *>(&st.window[warp])[lane] = at<const uint4>(a.phases)[warp % a.n_phases * (sizeof(qn_phase) / 16) + lane];
     uint4 *items = reinterpret_cast<uint4 *>(smem + a.x_bytes + a.form_bytes);
