@@ -1,11 +1,7 @@
-/* avx2/quant.c - activations to bytes, one row at a time: the row's largest magnitude first, then its blocks. Magnitudes are
- * compared on the bits, where NaN and infinity are larger than every number and cannot hide, and where the difference of two
- * of them has the number of halvings between them in its exponent. */
+/* avx2/quant.c - activations to bytes, block by block. */
 #include <immintrin.h>
-#include <math.h>
 
-#include "base/half.h"
-#include "kernel/op.h"
+#include "kernel/generic/quant.h"
 
 static __m256i top4(const float *x)
 {
@@ -38,7 +34,6 @@ static __m256i level(const float *x, __m256 inverse)
     return _mm256_cvtps_epi32(_mm256_min_ps(at, _mm256_set1_ps(127)));
 }
 
-/* top: of the row, bits of a finite number; span: most halvings; inverse: 127 / top. */
 static void quant_block(const float *x, u32 top, u32 span, float inverse, const qn_bytes *y, size_t at)
 {
     const u32 far = (top - top_lane(top4(x))) >> 23, j = far < span ? far : span;
@@ -58,30 +53,10 @@ static void quant_block(const float *x, u32 top, u32 span, float inverse, const 
     y->start16[2 * at + 1] = 128 * hi;
 }
 
-static void zero_block(const qn_bytes *y, size_t at)
+static void quant_blocks(const float *x, size_t n, u32 top, u32 span, float inverse, const qn_bytes *y, qn_strand at)
 {
-    _mm256_storeu_si256((__m256i *)(void *)(y->q + 32 * at), _mm256_setzero_si256());
-    y->shift[at] = y->start[at] = y->start16[2 * at] = y->start16[2 * at + 1] = 0;
-}
-
-static void quant_row(const float *x, size_t d, const qn_bytes *y, qn_strand at, float *unit)
-{
-    const u32 top = top_of_row(x, d);
-    const float most = qn_bits_f32(top);
-    const bool finite = top < 0x7F800000u;
-    const u32 span = finite && most >= QN_BYTES_LEAST ? QN_SHIFTS : 0;
-    *unit = finite ? most / 127 * qn_bits_f32((127 - span) << 23) : NAN;
-    for (size_t b = 0; b < d; b += 32, at.first += at.step) {
-        if (finite && top) quant_block(x + b, top, span, 127 / most, y, at.first);
-        else zero_block(y, at.first);
-    }
+    for (size_t b = 0; b < n; b++, at.first += at.step) quant_block(x + 32 * b, top, span, inverse, y, at.first);
 }
 
 void qn_quant_f32_avx2_r1(const void *args, qn_lane lane);
-void qn_quant_f32_avx2_r1(const void *args, qn_lane lane)
-{
-    const qn_quant *a = args;
-    const size_t d = (size_t)a->d;
-    for (int t = lane_begin(a->n, lane), end = lane_end(a->n, lane); t < end; t++)
-        quant_row(a->x + (size_t)t * d, d, &a->y, qn_bytes_row(a->n, t, a->d / 32), &a->y.unit[t]);
-}
+void qn_quant_f32_avx2_r1(const void *args, qn_lane lane) { quant_rows(args, lane); }

@@ -1,11 +1,7 @@
-/* avx512/quant.c - activations to bytes, one row at a time: the row's largest magnitude first, then its blocks, 16 at a time so
- * that their scales are found side by side. Magnitudes are compared on the bits, where NaN and infinity are larger than every
- * number and cannot hide, and where the difference of two of them has the number of halvings between them in its exponent. */
+/* avx512/quant.c - activations to bytes: blocks 16 at a time, so that their scales are found side by side. */
 #include <immintrin.h>
-#include <math.h>
 
-#include "base/half.h"
-#include "kernel/op.h"
+#include "kernel/generic/quant.h"
 
 static __m512i bits_of(const float *x)
 {
@@ -61,7 +57,7 @@ static void put_block(const float *x, float times, bool tiny, i32 shift, const q
     y->start16[2 * at + 1] = 128 * hi;
 }
 
-/* n blocks, at most GROUP. top: of the row, bits of a finite number; span: most halvings; inverse: 127 / top. */
+/* n blocks, at most GROUP. */
 static void quant_group(const float *x, size_t n, u32 top, u32 span, float inverse, const qn_bytes *y, qn_strand at)
 {
     __m512i most[GROUP];
@@ -78,32 +74,11 @@ static void quant_group(const float *x, size_t n, u32 top, u32 span, float inver
         put_block(x + 32 * i, times[i], span == 0, shift[i], y, at.first + i * at.step);
 }
 
-static void zero_block(const qn_bytes *y, size_t at)
+static void quant_blocks(const float *x, size_t n, u32 top, u32 span, float inverse, const qn_bytes *y, qn_strand at)
 {
-    _mm256_storeu_si256((__m256i *)(void *)(y->q + 32 * at), _mm256_setzero_si256());
-    y->shift[at] = y->start[at] = y->start16[2 * at] = y->start16[2 * at + 1] = 0;
-}
-
-static void quant_row(const float *x, size_t d, const qn_bytes *y, qn_strand at, float *unit)
-{
-    const u32 top = top_of_row(x, d);
-    const float most = qn_bits_f32(top);
-    const bool finite = top < 0x7F800000u;
-    const u32 span = finite && most >= QN_BYTES_LEAST ? QN_SHIFTS : 0;
-    *unit = finite ? most / 127 * qn_bits_f32((127 - span) << 23) : NAN;
-    const size_t blocks = d / 32;
-    for (size_t b = 0; b < blocks; b += GROUP, at.first += GROUP * at.step) {
-        const size_t n = blocks - b < GROUP ? blocks - b : GROUP;
-        if (finite && top) quant_group(x + 32 * b, n, top, span, 127 / most, y, at);
-        else for (size_t i = 0; i < n; i++) zero_block(y, at.first + i * at.step);
-    }
+    for (size_t b = 0; b < n; b += GROUP, at.first += GROUP * at.step)
+        quant_group(x + 32 * b, n - b < GROUP ? n - b : GROUP, top, span, inverse, y, at);
 }
 
 void qn_quant_f32_avx512_r1(const void *args, qn_lane lane);
-void qn_quant_f32_avx512_r1(const void *args, qn_lane lane)
-{
-    const qn_quant *a = args;
-    const size_t d = (size_t)a->d;
-    for (int t = lane_begin(a->n, lane), end = lane_end(a->n, lane); t < end; t++)
-        quant_row(a->x + (size_t)t * d, d, &a->y, qn_bytes_row(a->n, t, a->d / 32), &a->y.unit[t]);
-}
+void qn_quant_f32_avx512_r1(const void *args, qn_lane lane) { quant_rows(args, lane); }

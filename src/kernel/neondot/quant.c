@@ -1,12 +1,7 @@
-/* neondot/quant.c - activations to bytes, one row at a time: the row's largest magnitude first, then its blocks. Magnitudes are
- * compared on the bits, where NaN and infinity are larger than every number and cannot hide, and where the difference of two
- * of them has the number of halvings between them in its exponent. */
+/* neondot/quant.c - activations to bytes, block by block. */
 #include <arm_neon.h>
-#include <math.h>
-#include <string.h>
 
-#include "base/half.h"
-#include "kernel/op.h"
+#include "kernel/generic/quant.h"
 
 static uint32x4_t top4(const float *x)
 {
@@ -31,7 +26,6 @@ static int32x4_t level(const float *x, float inverse)
     return vcvtnq_s32_f32(vminq_f32(vmaxq_f32(vreinterpretq_f32_u32(at), vdupq_n_f32(-127)), vdupq_n_f32(127)));
 }
 
-/* top: of the row, bits of a finite number; span: most halvings; inverse: 127 / top. */
 static void quant_block(const float *x, u32 top, u32 span, float inverse, const qn_bytes *y, size_t at)
 {
     const u32 far = (top - vmaxvq_u32(top4(x))) >> 23, j = far < span ? far : span;
@@ -47,30 +41,10 @@ static void quant_block(const float *x, u32 top, u32 span, float inverse, const 
     y->start[at] = y->start16[2 * at] + y->start16[2 * at + 1];
 }
 
-static void zero_block(const qn_bytes *y, size_t at)
+static void quant_blocks(const float *x, size_t n, u32 top, u32 span, float inverse, const qn_bytes *y, qn_strand at)
 {
-    memset(y->q + 32 * at, 0, 32);
-    y->shift[at] = y->start[at] = y->start16[2 * at] = y->start16[2 * at + 1] = 0;
-}
-
-static void quant_row(const float *x, size_t d, const qn_bytes *y, qn_strand at, float *unit)
-{
-    const u32 top = top_of_row(x, d);
-    const float most = qn_bits_f32(top);
-    const bool finite = top < 0x7F800000u;
-    const u32 span = finite && most >= QN_BYTES_LEAST ? QN_SHIFTS : 0;
-    *unit = finite ? most / 127 * qn_bits_f32((127 - span) << 23) : NAN;
-    for (size_t b = 0; b < d; b += 32, at.first += at.step) {
-        if (finite && top) quant_block(x + b, top, span, 127 / most, y, at.first);
-        else zero_block(y, at.first);
-    }
+    for (size_t b = 0; b < n; b++, at.first += at.step) quant_block(x + 32 * b, top, span, inverse, y, at.first);
 }
 
 void qn_quant_f32_neondot_r1(const void *args, qn_lane lane);
-void qn_quant_f32_neondot_r1(const void *args, qn_lane lane)
-{
-    const qn_quant *a = args;
-    const size_t d = (size_t)a->d;
-    for (int t = lane_begin(a->n, lane), end = lane_end(a->n, lane); t < end; t++)
-        quant_row(a->x + (size_t)t * d, d, &a->y, qn_bytes_row(a->n, t, a->d / 32), &a->y.unit[t]);
-}
+void qn_quant_f32_neondot_r1(const void *args, qn_lane lane) { quant_rows(args, lane); }
