@@ -14,6 +14,7 @@
 #include "device_plan.h"
 #include "device_row.h"
 #include "engine/engine.h"
+#include "fake_driver.h"
 #include "kernel/cuda/list.h"
 
 #define BLOCKS 5
@@ -49,33 +50,18 @@ static int f_launch(void *fn, unsigned gx, unsigned gy, unsigned gz, unsigned bx
     return f_angles(args[0]);
 }
 
-static int f_init(unsigned flags) { return (void)flags, 0; }
-static int f_version(int *v) { return *v = 13000, 0; }
-static int f_error(int error, const char **name) { return (void)error, *name = "CUDA_ERROR_TEST", 0; }
-static int f_count(int *n) { return *n = 1, 0; }
-static int f_get(int *device, int ordinal) { return *device = ordinal, 0; }
-static int f_name(char *name, int cap, int device) { return (void)device, snprintf(name, (size_t)cap, "Fake GPU"), 0; }
-static int f_bytes(size_t *n, int device) { return (void)device, *n = (size_t)1 << 40, 0; }
-static int f_handle(void **out, int device) { return (void)device, *out = (void *)(uintptr_t)4096, 0; }
-static int f_handle2(void **out, unsigned flags) { return (void)flags, *out = (void *)(uintptr_t)4096, 0; }
-static int f_done(void *p) { return (void)p, 0; }
 static int f_done2(void *a, void *b) { return (void)a, (void)b, 0; }
-static int f_release(int device) { return (void)device, 0; }
-static int f_info(size_t *have, size_t *all) { return *have = *all = (size_t)1 << 40, 0; }
 static int f_alloc(u64 *at, size_t bytes) { return *at = (u64)(uintptr_t)qn_new(bytes, NULL), *at ? 0 : CU_OUT_OF_MEMORY; }
 static int f_free(u64 at) { return qn_free((void *)(uintptr_t)at), 0; }
 static int f_host(void **p, size_t bytes, unsigned flags) { return (void)flags, *p = qn_new(bytes, NULL), *p ? 0 : CU_OUT_OF_MEMORY; }
 static int f_host_free(void *p) { return qn_free(p), 0; }
-static int f_pin(void *p, size_t bytes, unsigned flags) { return (void)p, (void)bytes, (void)flags, 1; }
 static int f_up(u64 to, const void *from, size_t n, void *s) { return (void)s, memcpy((void *)(uintptr_t)to, from, n), 0; }
 static int f_fill(u64 to, unsigned char v, size_t n, void *s) { return (void)s, memset((void *)(uintptr_t)to, v, n), 0; }
 
 static const qn_driver driver = {
-    .init = f_init, .version = f_version, .error_name = f_error, .device_count = f_count, .device_get = f_get, .device_name = f_name,
-    .device_attr = f_attr, .device_bytes = f_bytes, .ctx_retain = f_handle, .ctx_release = f_release, .ctx_set = f_done,
-    .mem_info = f_info, .mem_alloc = f_alloc, .mem_free = f_free, .host_alloc = f_host, .host_free = f_host_free, .host_pin = f_pin,
-    .copy_up = f_up, .fill = f_fill, .stream_create = f_handle2, .stream_destroy = f_done, .stream_wait = f_done,
-    .event_create = f_handle2, .event_destroy = f_done, .event_record = f_done2, .event_wait = f_done, .launch = f_launch,
+    FAKE_DRIVER, .device_attr = f_attr, .mem_alloc = f_alloc, .mem_free = f_free, .host_alloc = f_host, .host_free = f_host_free,
+    .copy_up = f_up, .fill = f_fill, .stream_wait = f_done, .event_create = f_handle2, .event_record = f_done2,
+    .event_wait = f_done, .launch = f_launch,
 };
 
 /* ---- the interpreter */

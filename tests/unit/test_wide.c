@@ -16,6 +16,7 @@
 #include "device_plan.h"
 #include "device_row.h"
 #include "engine/engine.h"
+#include "fake_driver.h"
 #include "kernel/cuda/program.h"
 
 /* ---- kernels, each over its whole grid */
@@ -329,18 +330,6 @@ static int f_attr(int *v, int attribute, int d)
     return 0;
 }
 
-static int f_init(unsigned flags) { return (void)flags, 0; }
-static int f_version(int *v) { return *v = 13000, 0; }
-static int f_error(int error, const char **name) { return (void)error, *name = "CUDA_ERROR_TEST", 0; }
-static int f_count(int *n) { return *n = 1, 0; }
-static int f_get(int *d, int ordinal) { return *d = ordinal, 0; }
-static int f_name(char *name, int cap, int d) { return (void)d, snprintf(name, (size_t)cap, "Fake GPU"), 0; }
-static int f_bytes(size_t *n, int d) { return (void)d, *n = (size_t)1 << 40, 0; }
-static int f_handle(void **out, int d) { return (void)d, *out = (void *)(uintptr_t)4096, 0; }
-static int f_handle2(void **out, unsigned flags) { return (void)flags, *out = (void *)(uintptr_t)4096, 0; }
-static int f_done(void *p) { return (void)p, 0; }
-static int f_release(int d) { return (void)d, 0; }
-static int f_info(size_t *have, size_t *all) { return *have = *all = (size_t)1 << 40, 0; }
 static int f_alloc(u64 *at, size_t n)
 {
     if (may()) return CU_OUT_OF_MEMORY;
@@ -358,7 +347,6 @@ static int f_host(void **p, size_t bytes, unsigned flags)
     return *p ? 0 : CU_OUT_OF_MEMORY;
 }
 static int f_host_free(void *p) { return qn_free(p), device.n_taken--, 0; }
-static int f_pin(void *p, size_t bytes, unsigned flags) { return (void)p, (void)bytes, (void)flags, 1; }
 static int f_up(u64 to, const void *from, size_t n, void *s) { return (void)s, memcpy((void *)(uintptr_t)to, from, n), may(); }
 static int f_down(void *to, u64 from, size_t n, void *s) { return (void)s, memcpy(to, (const void *)(uintptr_t)from, n), may(); }
 static int f_fill(u64 to, unsigned char v, size_t n, void *s) { return (void)s, memset((void *)(uintptr_t)to, v, n), may(); }
@@ -368,11 +356,9 @@ static int f_event(void **out, unsigned flags) { return (void)flags, *out = (voi
 static int f_record(void *event, void *s) { return (void)event, (void)s, may(); }
 
 static const qn_driver driver = {
-    .init = f_init, .version = f_version, .error_name = f_error, .device_count = f_count, .device_get = f_get, .device_name = f_name,
-    .device_attr = f_attr, .device_bytes = f_bytes, .ctx_retain = f_handle, .ctx_release = f_release, .ctx_set = f_done,
-    .mem_info = f_info, .mem_alloc = f_alloc, .mem_free = f_free, .host_alloc = f_host, .host_free = f_host_free, .host_pin = f_pin,
-    .copy_up = f_up, .copy_down = f_down, .fill = f_fill, .stream_create = f_handle2, .stream_destroy = f_done, .stream_wait = f_wait,
-    .event_create = f_event, .event_destroy = f_done, .event_record = f_record, .event_wait = f_wait, .function_set = f_fset,
+    FAKE_DRIVER, .device_attr = f_attr, .mem_alloc = f_alloc, .mem_free = f_free, .host_alloc = f_host, .host_free = f_host_free,
+    .copy_up = f_up, .copy_down = f_down, .fill = f_fill, .stream_wait = f_wait,
+    .event_create = f_event, .event_record = f_record, .event_wait = f_wait, .function_set = f_fset,
     .launch = f_launch, .launch_ex = f_launch_ex, .tensor_map = f_map, .capture_begin = f_capture, .capture_end = f_captured,
     .graph_make = f_graph, .graph_launch = f_graph_run, .graph_destroy = f_done, .exec_destroy = f_done,
 };
