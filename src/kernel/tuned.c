@@ -75,7 +75,7 @@ static bool place(qn_tuned_row *r, const char *op, const char *rows, const char 
     const int of = find_op(op, strlen(op));
     r->bucket = bucket_of(rows);
     r->kernel = find_kernel(kernel);
-    if (of < 0 || (r->kernel && ((int)r->kernel->op != of || r->kernel->isa > qn_cpu_isa()))) return false;
+    if (of < 0 || (r->kernel && ((int)r->kernel->op != of || !qn_cpu_runs(r->kernel->isa)))) return false;
     r->op = (qn_op)of;
     return r->kernel ? r->bucket >= 0 : !strcmp(kernel, APART) && !strcmp(rows, ALL_ROWS);
 }
