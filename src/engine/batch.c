@@ -5,11 +5,8 @@
 #include "engine/record.h"
 
 typedef struct pass {
-    qn_engine *en;
     int n, n_ask;
     int n_seqs, n_reading;    /* sequences; rows of prompts */
-    const qn_exec_trace *trace;
-    bool done;                /* not cancelled */
 } pass;
 
 static int queued(const qn_session *s) { return s ? s->n_tokens - s->n_done : 0; }
@@ -70,24 +67,25 @@ static void finish(qn_engine *en, size_t *left)
 
 bool qn_engine_step(qn_engine *en, size_t *left, qn_err *e)
 {
-    pass p = { .en = en };
+    pass p = { 0 };
     qn_exec_trace room;
+    bool done;                /* not cancelled */
     const u64 begin = en->rec ? qn_now_ns() : 0;
     if (left) *left = 0;
     gather(en, &p);
     if (p.n == 0) return true;
     qn_pass_mark mark = { .rows = p.n, .reading = p.n_reading, .seqs = p.n_seqs, .logits = p.n_ask, .begin = begin };
-    p.trace = qn_record_begin_pass(en, &mark, &room);
+    const qn_exec_trace *trace = qn_record_begin_pass(en, &mark, &room);
     if (en->cuda) { /* a pass there takes milliseconds: it is stopped between two */
-        p.done = !atomic_load(&en->cancel);
-        u64 *ns = p.trace ? qn_record_device(en) : NULL;
-        if (p.done && !qn_cuda_run(en->cuda, p.n, p.n_ask, ns, e)) return false;
-        if (p.done) qn_record_device_steps(en, p.trace, &mark, ns);
+        done = !atomic_load(&en->cancel);
+        u64 *ns = trace ? qn_record_device(en) : NULL;
+        if (done && !qn_cuda_run(en->cuda, p.n, p.n_ask, ns, e)) return false;
+        if (done) qn_record_device_steps(en, trace, &mark, ns);
     } else {
-        p.done = qn_plan_run(&en->plan, en->pool, p.n, p.n_ask, p.trace, &en->cancel);
+        done = qn_plan_run(&en->plan, en->pool, p.n, p.n_ask, trace, &en->cancel);
         if (!qn_maps_whole(en->m->src->maps, en->m->src->n_maps, en->m->src->path, e)) return false;
     }
-    if (!p.done) {
+    if (!done) {
         atomic_store(&en->cancel, 0); /* heard: the next pass may run */
         return qn_fail(e, QN_ECANCELLED, "stopped");
     }

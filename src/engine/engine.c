@@ -185,13 +185,14 @@ static bool start(qn_engine *en, const qn_options *o, qn_err *e)
         qn_record_load(en, "device", en->scratch_bytes);
         return true;
     }
-    if (o->no_repack) return qn_fuse_run(&en->plan, e) && warm(en, o, e) && qn_plan_finish(&en->plan, qn_pool_n(en->pool), e);
-    const qn_repack r = { .plan = &en->plan, .pool = en->pool, .b = &en->b, .path = en->m->src->path, .progress = o->progress,
-                          .user = o->progress_user };
-    if (!qn_repack_run(&r, &en->packed, e)) return false;
-    qn_record_load(en, "repack", en->packed.bytes);
-    if (!qn_fuse_run(&en->plan, e)) return false;
-    return (en->packed.bytes || warm(en, o, e)) && qn_plan_finish(&en->plan, qn_pool_n(en->pool), e);
+    if (!o->no_repack) {
+        const qn_repack r = { .plan = &en->plan, .pool = en->pool, .b = &en->b, .path = en->m->src->path,
+                              .progress = o->progress, .user = o->progress_user };
+        if (!qn_repack_run(&r, &en->packed, e)) return false;
+        qn_record_load(en, "repack", en->packed.bytes);
+    }
+    return qn_fuse_run(&en->plan, e) && (en->packed.bytes || warm(en, o, e)) &&
+           qn_plan_finish(&en->plan, qn_pool_n(en->pool), e);
 }
 
 /* ordinal -1: the CPU */
