@@ -3,9 +3,11 @@
 #ifndef QN_TEST_FAKE_DRIVER_H
 #define QN_TEST_FAKE_DRIVER_H
 
+#include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 
+#include "kernel/cuda/abi.h"
 #include "kernel/cuda/driver.h"
 
 static int f_init(unsigned flags) { return (void)flags, 0; }
@@ -21,6 +23,18 @@ static int f_done(void *p) { return (void)p, 0; }
 static int f_release(int device) { return (void)device, 0; }
 static int f_info(size_t *have, size_t *all) { return *have = *all = (size_t)1 << 40, 0; }
 static int f_pin(void *p, size_t bytes, unsigned flags) { return (void)p, (void)bytes, (void)flags, 1; }
+
+/* The one kernel that loading a plan starts. */
+static void do_angles(const qn_cangles *a)
+{
+    float *out = (float *)(uintptr_t)a->table;
+    const float *freq = (const float *)(uintptr_t)a->freq;
+    for (int i = 0; i < a->n_pos * a->n_pair; i++) {
+        const double angle = (double)(i / a->n_pair) * (double)freq[i % a->n_pair];
+        out[2 * i] = (float)(cos(angle) * (double)a->mscale);
+        out[2 * i + 1] = (float)(sin(angle) * (double)a->mscale);
+    }
+}
 
 #define FAKE_DRIVER \
     .init = f_init, .version = f_version, .error_name = f_error, .device_count = f_count, .device_get = f_get, \

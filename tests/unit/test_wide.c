@@ -190,15 +190,6 @@ static void do_small(const start *s)
     }
 }
 
-static void do_angles(const qn_cangles *a)
-{
-    for (int i = 0; i < a->n_pos * a->n_pair; i++) {
-        const double angle = (double)(i / a->n_pair) * (double)floats(a->freq)[i % a->n_pair];
-        floats(a->table)[2 * i] = (float)(cos(angle) * (double)a->mscale);
-        floats(a->table)[2 * i + 1] = (float)(sin(angle) * (double)a->mscale);
-    }
-}
-
 static int larger_first(const void *x, const void *y)
 {
     const u64 a = *(const u64 *)x, b = *(const u64 *)y;
