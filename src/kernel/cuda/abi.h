@@ -105,13 +105,13 @@ typedef struct qn_phase {
     uint32_t from;            /* the phase that sends src */
     uint32_t index;           /* of its qn_att; of the embedding's qn_wmat */
     uint32_t step;            /* of the plan */
-    uint8_t teams, parts;     /* logarithms: teams of warps; parts of a row's columns, a warp for each */
-    uint8_t rows, cut;        /* logarithm: rows of a task; stages of an item, each with some columns */
+    uint8_t parts, rows;      /* logarithms: parts of a row's columns, a warp for each; rows of a task */
+    uint16_t att;             /* 1 + index of the attention that follows; 0: none does */
 } qn_phase;                   /* 4 times 16 bytes */
 
-/* Weights come in stages: some rows of a matrix, or the same rows of gate and up, whole or some columns of them. A task is 2, 4
- * or 8 rows (2 or 4 where the same of `up` are added): what one warp multiplies and sends. An item is as many tasks as a team has
- * warps (or, where columns are parted, as many times so many warps); a team has an item, the next team the next. */
+/* Weights come in stages: some rows of a matrix, or the same rows of gate and up, whole or some columns of them. What a warp does
+ * with a stage is a task: 2, 4 or 8 rows (2 or 4 where the same of `up` are multiplied too), all columns or a part of them. All is
+ * written down: a warp takes one task behind the other, in every token the same. */
 enum { QN_S_kv = 1 };         /* keys and values are wanted soon */
 typedef struct qn_stage {
     uint64_t a, b;            /* the first row, and that of `up`, from this stage's first column; b 0: not gated */
@@ -121,12 +121,24 @@ typedef struct qn_stage {
     uint32_t high, scale;     /* other planes, from a and b */
     uint16_t n_value, n_high, n_scale; /* bytes of a row that come one by one; n_value 0: the rows of a matrix in one run */
     uint16_t high_at, scale_at;        /* planes of a row in the ring */
-    uint8_t kind, rows, flags, none;   /* rows: of each matrix */
-    uint16_t piece, n_pieces; /* the first in the row; how many: 32 columns, or 16 bytes of floats */
+    uint8_t rows, flags;      /* rows: of each matrix */
     uint16_t att;             /* QN_S_kv: index of the qn_att */
-    uint32_t row, spare[3];   /* of the output, the item's first */
-    uint64_t bias, bias2;     /* of that row; 0: none */
-} qn_stage;                   /* 6 times 16 bytes */
+    uint16_t phase, spare[2];
+} qn_stage;                   /* 4 times 16 bytes */
+
+enum { QN_T_begins = 1, QN_T_ends = 2, QN_T_last = 4 }; /* the first, the last stage of its rows; the warp's last task of the phase */
+enum { QN_T_USES = 16, QN_NO_PHASE = 0xFFFF }; /* the weights of all tasks of a stage; the phase of no task */
+typedef struct qn_task {
+    uint32_t at, row;         /* the first row: place in the ring, place in the output */
+    uint16_t pitch, up;       /* 16 bytes: from row to row; from a row to that of `up` */
+    uint16_t high, scale;     /* bytes: other planes of a row */
+    uint16_t begin, end;      /* pieces of the stage: 32 columns, or 16 bytes of floats */
+    uint16_t piece, stage;    /* the stage's first piece in the row; which of the token's stages */
+    uint16_t phase;
+    uint8_t kind, rows;       /* rows: that there are */
+    uint8_t part, weight, flags, spare; /* weight: of QN_T_USES, when it is done with the stage */
+    uint64_t bias, bias2;     /* of the first row; 0: none */
+} qn_task;                    /* 3 times 16 bytes */
 
 typedef struct qn_att {
     uint64_t qkv, y, q_norm, k_norm, angles, cache, stride, pages; /* qkv, y: units */
@@ -140,20 +152,19 @@ typedef struct qn_att {
 typedef struct qn_crun {
     uint64_t phases;          /* [n_phases] */
     uint64_t stages, stage_at;/* [] qn_stage; [blocks + 1] u32: where each block's begin */
-    uint64_t items;           /* [blocks, n_items] u16: how many items of each linear phase */
+    uint64_t tasks, task_at;  /* [] qn_task; [blocks * QN_P_WARPS + 1] u32: where each warp's begin; it has one at least */
     uint64_t atts, tables;    /* [] qn_att, [] qn_wmat */
     uint64_t parts;           /* [n_head, chunks, d_head + 2] of float and tag: attention of parts of a context */
     uint64_t best;            /* [blocks, 2]: logit and tag, token and tag */
     uint64_t chosen;          /* [n_tokens] i32, for the host */
     uint64_t next;            /* i32: the first token, made by a kernel in front; 0: it is `token` */
     uint64_t stamps;          /* [1 + n_tokens * n_phases] ns: when the last block began, was done with each; 0: none wanted */
-    uint32_t n_items;         /* a multiple of 8 */
     uint32_t n_phases, n_tokens, epoch; /* epoch: tokens that ran before */
     int32_t token, pos, first;/* the first token, its position, where its page table begins */
-    uint32_t x_bytes, form_bytes, ring_bytes; /* shared memory: residual stream, input (or attention), items, ring */
+    uint32_t x_bytes, form_bytes, ring_bytes; /* shared memory: residual stream, input (or attention), ring */
 } qn_crun;
 
-enum { QN_P_WARPS = 16, QN_P_SLOTS = 32, QN_P_AHEAD = 4, QN_P_THREADS = 32 * (QN_P_WARPS + 4) }; /* registers are given from four
+enum { QN_P_WARPS = 16, QN_P_SLOTS = 32, QN_P_THREADS = 32 * (QN_P_WARPS + 4) }; /* registers are given from four
     warps to four */
 
 #endif

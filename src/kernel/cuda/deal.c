@@ -1,6 +1,7 @@
-/* deal.c - rows to blocks, rows to stages, stages to places in the ring. All of it is known before a token is made, so the
- * device decides nothing: a stage's place and what must have been used before it is overwritten are written down here. The ring
- * is one run of bytes, filled in order; a token's first stage begins at its start, like every token's. */
+/* deal.c - rows to blocks, rows to stages, stages to places in the ring and to the warps that multiply them. All of it is known
+ * before a token is made, so the device decides nothing: a stage's place, what must have been used before it is overwritten, and
+ * every warp's tasks one behind the other are written down here. The ring is one run of bytes, filled in order; a token's first
+ * stage begins at its start, like every token's. */
 #include "kernel/cuda/deal.h"
 
 #include <string.h>
@@ -15,7 +16,8 @@
 #define ROWS_MOST 8u       /* that a warp multiplies at once */
 #define PIECES_LEAST 36u   /* of a part: with fewer a warp goes through its loop but once, and joining costs more */
 
-/* How the tasks of a phase go to warps. */
+/* How a phase goes to warps: an item is as many tasks as a team has warps (columns parted: as many times so many warps), a team has
+ * an item, the next team the next. */
 typedef struct manner {
     u32 rows, tasks, parts; /* of a task; of an item; of a row */
     u32 cut, cut_cols;      /* stages of an item, and their columns where there are several */
@@ -25,9 +27,9 @@ typedef struct dealer {
     qn_lists *l;
     const qn_part *parts;
     int n_parts;
-    qn_stage *out;          /* NULL: they are only counted */
-    u16 *items;             /* NULL: likewise */
-    u32 n;                  /* stages */
+    bool write;             /* else they are only counted */
+    u32 n, block;           /* stages so far; the block at hand */
+    u32 *n_tasks;           /* [n_blocks * QN_P_WARPS] so far */
 } dealer;
 
 /* ---- a row in pieces: 32 columns of a quantised one, 16 bytes of floats */
@@ -59,18 +61,23 @@ static u32 log_of(u32 power)
 
 typedef struct item { const qn_part *p; u32 row, rows; } item;
 
+/* The pieces of an item's nth stage. */
+static u32 pieces_of(const item *i, const manner *h, u32 nth, u32 *first)
+{
+    const u32 each = piece_cols(i->p->a.kind), all = n_pieces(&i->p->a);
+    *first = h->cut > 1 ? nth * h->cut_cols / each : 0;
+    return h->cut > 1 ? at_most(h->cut_cols / each, all - *first) : all;
+}
+
 static qn_stage stage_of(const item *i, const manner *h, u32 nth)
 {
     const qn_wmat *w = &i->p->a;
-    const u32 each = piece_cols(w->kind), first = h->cut > 1 ? nth * h->cut_cols / each : 0, all = n_pieces(w);
-    const u32 n = h->cut > 1 ? at_most(h->cut_cols / each, all - first) : all, matrices = i->p->gated ? 2 : 1;
-    qn_stage s = { .kind = (u8)w->kind, .rows = (u8)i->rows, .piece = (u16)first, .n_pieces = (u16)n,
-                   .row = i->p->first + i->row, .row_bytes = w->row_bytes };
+    u32 first;
+    const u32 n = pieces_of(i, h, nth, &first), matrices = i->p->gated ? 2 : 1;
+    qn_stage s = { .rows = (u8)i->rows, .row_bytes = w->row_bytes, .phase = (u16)i->p->phase };
     const u64 from = (u64)i->row * w->row_bytes + (u64)first * piece_value(w->kind);
     s.a = w->at + from;
     s.b = i->p->gated ? i->p->b + from : 0;
-    s.bias = i->p->bias ? i->p->bias + 4 * (u64)i->row : 0;
-    s.bias2 = i->p->bias2 ? i->p->bias2 + 4 * (u64)i->row : 0;
     if (h->cut == 1) {
         s.pitch = w->row_bytes;
         s.high_at = (u16)w->high, s.scale_at = (u16)w->scale;
@@ -91,18 +98,46 @@ static qn_stage stage_of(const item *i, const manner *h, u32 nth)
 
 static u32 room_of(const qn_stage *s) { return (s->pitch * s->rows * (s->b ? 2u : 1u) + 127) & ~127u; }
 
-static void put_item(dealer *d, const item *i, const manner *h)
+/* Task t of an item's nth stage, part q of its columns; `at` is still from the stage's start. */
+static qn_task task_of(const item *i, const manner *h, const qn_stage *s, u32 nth, u32 t, u32 q)
 {
-    for (u32 k = 0; k < h->cut; k++, d->n++)
-        if (d->out) d->out[d->n] = stage_of(i, h, k);
+    u32 piece;
+    const u32 n = pieces_of(i, h, nth, &piece), each = (n + h->parts - 1) / h->parts, first = t * h->rows;
+    const u64 bias = 4 * (u64)(i->row + first);
+    return (qn_task){
+        .at = first * s->pitch, .row = i->p->first + i->row + first, .pitch = (u16)(s->pitch / 16),
+        .up = (u16)(i->p->gated ? i->rows * s->pitch / 16 : 0), .high = s->high_at, .scale = s->scale_at,
+        .begin = (u16)at_most(q * each, n), .end = (u16)at_most((q + 1) * each, n), .piece = (u16)piece,
+        .phase = (u16)i->p->phase, .kind = (u8)i->p->a.kind, .rows = (u8)at_most(i->rows - first, h->rows), .part = (u8)q,
+        .flags = (u8)((nth == 0 ? QN_T_begins : 0) | (nth + 1 == h->cut ? QN_T_ends : 0)),
+        .bias = i->p->bias ? i->p->bias + bias : 0, .bias2 = i->p->bias2 ? i->p->bias2 + bias : 0,
+    };
+}
+
+/* The nth item of a phase: its stages, and a task of each for every warp of the team that has rows. */
+static void put_item(dealer *d, const item *i, const manner *h, u32 nth)
+{
+    const u32 size = h->tasks * h->parts, team = nth % (QN_P_WARPS / size);
+    const u32 users = (i->rows + h->rows - 1) / h->rows * h->parts, warp = d->block * QN_P_WARPS + team * size;
+    for (u32 k = 0; k < h->cut; k++, d->n++) {
+        if (d->write) d->l->stages[d->n] = stage_of(i, h, k);
+        for (u32 u = 0; u < users; u++) {
+            const u32 at = d->n_tasks[warp + u]++;
+            if (!d->write) continue;
+            qn_task *t = &d->l->tasks[d->l->task_at[warp + u] + at];
+            *t = task_of(i, h, &d->l->stages[d->n], k, u / h->parts, u % h->parts);
+            t->stage = (u16)(d->n - d->l->stage_at[d->block]);
+            t->weight = (u8)(QN_T_USES / users + (u < QN_T_USES % users));
+        }
+    }
 }
 
 static u32 tiles_of(const qn_part *p, const manner *h) { return (p->a.rows + h->rows - 1) / h->rows; }
 
-/* Block b's share of the phase that begins with part `begin`; parts of it are neighbours. Returns items. */
-static u32 deal_phase(dealer *d, int begin, int end, int b, const manner *h)
+/* The block's share of the phase that begins with part `begin`; parts of it are neighbours. */
+static void deal_phase(dealer *d, int begin, int end, const manner *h)
 {
-    const u64 n = (u64)d->l->n_blocks, turn = ((u64)b + (u64)d->parts[begin].phase * 37) % n;
+    const u64 n = (u64)d->l->n_blocks, turn = ((u64)d->block + (u64)d->parts[begin].phase * 37) % n;
     u64 total = 0, before = 0;
     for (int k = begin; k < end; k++) total += tiles_of(&d->parts[k], h);
     const u64 from = turn * total / n, to = (turn + 1) * total / n;
@@ -113,11 +148,10 @@ static u32 deal_phase(dealer *d, int begin, int end, int b, const manner *h)
         const u32 last = (u32)(hi < tiles ? hi : tiles);
         for (u32 t = (u32)(lo < tiles ? lo : tiles); t < last; t += h->tasks, items++) {
             const u32 row = h->rows * t, stop = h->rows * at_most(last, t + h->tasks);
-            put_item(d, &(item){ .p = p, .row = row, .rows = at_most(stop, p->a.rows) - row }, h);
+            put_item(d, &(item){ .p = p, .row = row, .rows = at_most(stop, p->a.rows) - row }, h, items);
         }
         before += tiles;
     }
-    return items;
 }
 
 /* ---- the manner of a phase */
@@ -165,7 +199,7 @@ static u32 back_of(const qn_stage *s, u32 n, u32 i)
     const u32 from = s[i].to, to = from + room_of(&s[i]);
     for (u32 back = 1; back < n; back++) {
         const qn_stage *o = &s[(i + n - back) % n];
-        if (back == QN_P_SLOTS - QN_P_AHEAD || (o->to < to && from < o->to + room_of(o))) return back;
+        if (back == QN_P_SLOTS || (o->to < to && from < o->to + room_of(o))) return back;
     }
     return n; /* itself */
 }
@@ -194,50 +228,89 @@ static int phase_end(const dealer *d, int begin)
     return end;
 }
 
+static void end_phase(const dealer *d, int phase)
+{
+    for (u32 w = d->block * QN_P_WARPS; w < (d->block + 1) * QN_P_WARPS; w++) {
+        qn_task *t = &d->l->tasks[d->l->task_at[w] + d->n_tasks[w] - 1];
+        if (d->n_tasks[w] && t->phase == phase) t->flags |= QN_T_last;
+    }
+}
+
 static bool deal_all(dealer *d)
 {
     qn_lists *l = d->l;
     d->n = 0;
-    for (int b = 0; b < l->n_blocks; b++) {
-        l->stage_at[b] = d->n;
-        for (int k = 0, end, at = b * l->n_items; k < d->n_parts; k = end, at++) {
+    memset(d->n_tasks, 0, (size_t)l->n_blocks * QN_P_WARPS * sizeof *d->n_tasks);
+    for (d->block = 0; d->block < (u32)l->n_blocks; d->block++) {
+        l->stage_at[d->block] = d->n;
+        for (int k = 0, end; k < d->n_parts; k = end) {
             end = phase_end(d, k);
             const manner h = manner_of(d, k, end);
+            const u32 before = d->n;
             if (h.cut * (QN_P_WARPS / (h.tasks * h.parts)) > TURNS) return false;
-            const u32 before = d->n, n = deal_phase(d, k, end, b, &h);
+            deal_phase(d, k, end, &h);
             qn_phase *p = &l->phases[d->parts[k].phase];
-            p->teams = (u8)log_of(QN_P_WARPS / (h.tasks * h.parts)), p->parts = (u8)log_of(h.parts);
-            p->rows = (u8)log_of(h.rows), p->cut = (u8)h.cut;
-            if (!d->out) continue;
-            d->items[at] = (u16)n;
-            if (d->n == before || p + 1 >= l->phases + l->n_phases || p[1].op != QN_I_attend) continue;
-            d->out[before].flags |= QN_S_kv;
-            d->out[before].att = (u16)p[1].index;
+            p->parts = (u8)log_of(h.parts), p->rows = (u8)log_of(h.rows);
+            if (d->write) end_phase(d, d->parts[k].phase);
+            if (!d->write || d->n == before || p + 1 >= l->phases + l->n_phases || p[1].op != QN_I_attend) continue;
+            l->stages[before].flags |= QN_S_kv;
+            l->stages[before].att = (u16)p[1].index;
         }
+        if (d->n - l->stage_at[d->block] > UINT16_MAX) return false;
     }
     l->stage_at[l->n_blocks] = d->n;
     l->n_stages = (int)d->n;
     return true;
 }
 
+/* Where each warp's tasks begin; a warp that has none has one of no phase. */
+static void count_tasks(qn_lists *l, const u32 *n)
+{
+    u32 at = 0;
+    for (int w = 0; w < l->n_blocks * QN_P_WARPS; w++) {
+        l->task_at[w] = at;
+        at += n[w] ? n[w] : 1;
+    }
+    l->task_at[l->n_blocks * QN_P_WARPS] = at;
+    l->n_tasks = (int)at;
+}
+
+/* Tasks lie where their stages do. */
+static void place_tasks(qn_lists *l, int b)
+{
+    for (u32 t = l->task_at[b * QN_P_WARPS]; t < l->task_at[(b + 1) * QN_P_WARPS]; t++)
+        if (l->tasks[t].phase != QN_NO_PHASE) l->tasks[t].at += l->stages[l->stage_at[b] + l->tasks[t].stage].to;
+}
+
+static bool fill_lists(dealer *d, qn_err *e)
+{
+    qn_lists *l = d->l;
+    bool ok = deal_all(d); /* how many */
+    if (ok) count_tasks(l, d->n_tasks);
+    l->stages = ok ? qn_new_array(d->n, sizeof *l->stages, e) : NULL;
+    l->tasks = l->stages ? qn_new_array((size_t)l->n_tasks, sizeof *l->tasks, e) : NULL;
+    if (!l->tasks) return false;
+    for (int t = 0; t < l->n_tasks; t++) l->tasks[t].phase = QN_NO_PHASE;
+    d->write = true;
+    ok = deal_all(d);
+    for (int b = 0; ok && b < l->n_blocks; b++)
+        if ((ok = place(l, b))) place_tasks(l, b);
+    return ok;
+}
+
 bool qn_deal(qn_lists *l, const qn_part *parts, int n_parts, size_t smem, const char **why, qn_err *e)
 {
     dealer d = { .l = l, .parts = parts, .n_parts = n_parts };
-    for (int k = 0; k < n_parts; k = phase_end(&d, k)) l->n_items++;
-    l->n_items = (l->n_items + 7) & ~7;
-    const size_t fixed = STATIC_SMEM + (size_t)l->x_bytes + l->form_bytes + ((2 * (size_t)l->n_items + 127) & ~(size_t)127);
+    const size_t fixed = STATIC_SMEM + (size_t)l->x_bytes + l->form_bytes, warps = (size_t)l->n_blocks * QN_P_WARPS;
     if (smem < fixed + STAGES_LEAST * RING_LEAST) return *why = "too little shared memory", false;
     l->ring_bytes = (u32)(smem - fixed) & ~127u;
     l->smem = smem - STATIC_SMEM;
     l->stage_at = qn_new_array((size_t)l->n_blocks + 1, sizeof *l->stage_at, e);
-    l->items = l->stage_at ? qn_new_array((size_t)l->n_blocks * (size_t)l->n_items, sizeof *l->items, e) : NULL;
-    if (!l->items) return false;
-    if (!deal_all(&d)) return *why = "rows too long for shared memory", false; /* how many */
-    d.items = l->items;
-    d.out = l->stages = qn_new_array(d.n, sizeof *l->stages, e);
-    if (!l->stages) return false;
-    bool ok = deal_all(&d);
-    for (int b = 0; ok && b < l->n_blocks; b++) ok = place(l, b);
-    if (!ok) *why = "rows too long for shared memory";
+    l->task_at = l->stage_at ? qn_new_array(warps + 1, sizeof *l->task_at, e) : NULL;
+    d.n_tasks = l->task_at ? qn_new_array(warps, sizeof *d.n_tasks, e) : NULL;
+    if (!d.n_tasks) return false;
+    const bool ok = fill_lists(&d, e);
+    qn_free(d.n_tasks);
+    if (!ok && e->code == 0) *why = "rows too long for shared memory";
     return ok;
 }

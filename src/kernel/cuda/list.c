@@ -260,6 +260,7 @@ static bool take_attend(maker *m)
     t->y = shared_room(m, OF_attention, (u32)(a->n_head * a->d_head));
     const size_t units = (size_t)a->n_head * (size_t)t->chunks * ((size_t)a->d_head + 2);
     if (units > m->l->part_units) m->l->part_units = units;
+    m->l->phases[m->l->n_phases - 1].att = (u16)(m->l->n_atts + 1);
     m->l->phases[m->l->n_phases++] = (qn_phase){ .op = QN_I_attend, .index = (u32)m->l->n_atts++, .from = q->from,
                                                  .step = (u32)m->step + 2 };
     if (attend_bytes(t) > m->l->form_bytes) m->l->form_bytes = attend_bytes(t);
@@ -341,7 +342,8 @@ void qn_lists_close(qn_lists *l)
     qn_free(l->phases);
     qn_free(l->stages);
     qn_free(l->stage_at);
-    qn_free(l->items);
+    qn_free(l->tasks);
+    qn_free(l->task_at);
     qn_free(l->atts);
     qn_free(l->tables);
     *l = (qn_lists){ 0 };

@@ -17,10 +17,11 @@ typedef struct qn_lists {
     qn_phase *phases;       /* [n_phases] */
     qn_stage *stages;       /* [n_stages] block by block */
     u32 *stage_at;          /* [n_blocks + 1] */
-    u16 *items;             /* [n_blocks, n_items] see qn_crun */
+    qn_task *tasks;         /* [n_tasks] warp by warp of each block */
+    u32 *task_at;           /* [n_blocks * QN_P_WARPS + 1] */
     qn_att *atts;           /* [n_atts] */
     qn_wmat *tables;        /* [n_tables] */
-    int n_blocks, n_phases, n_stages, n_items, n_atts, n_tables;
+    int n_blocks, n_phases, n_stages, n_tasks, n_atts, n_tables;
     size_t part_units;      /* of all parts of an attention */
     u32 x_bytes, form_bytes, ring_bytes;
     size_t smem;            /* of a block */

@@ -24,7 +24,8 @@ static bool send_lists(qn_cuda *c, qn_persist *p, qn_err *e)
         { &p->run.phases, l->phases, (u64)l->n_phases * sizeof *l->phases },
         { &p->run.stages, l->stages, (u64)l->n_stages * sizeof *l->stages },
         { &p->run.stage_at, l->stage_at, ((u64)l->n_blocks + 1) * sizeof *l->stage_at },
-        { &p->run.items, l->items, (u64)l->n_blocks * (u64)l->n_items * sizeof *l->items },
+        { &p->run.tasks, l->tasks, (u64)l->n_tasks * sizeof *l->tasks },
+        { &p->run.task_at, l->task_at, ((u64)l->n_blocks * QN_P_WARPS + 1) * sizeof *l->task_at },
         { &p->run.atts, l->atts, (u64)l->n_atts * sizeof *l->atts },
         { &p->run.tables, l->tables, (u64)l->n_tables * sizeof *l->tables },
         { &p->run.best, NULL, (u64)l->n_blocks * 16 },
@@ -69,7 +70,6 @@ static bool make_run(qn_cuda *c, qn_persist *p, qn_err *e)
         !qn_driver_ok(d, d->host_alloc(&pinned, QN_CUDA_DECODE_MOST * sizeof(i32), 0), "taking pinned memory", e)) return false;
     p->chosen = pinned;
     p->run.chosen = (u64)(uintptr_t)pinned; /* host and device share one space of addresses */
-    p->run.n_items = (u32)p->l.n_items;
     p->run.n_phases = (u32)p->l.n_phases;
     p->run.x_bytes = p->l.x_bytes;
     p->run.form_bytes = p->l.form_bytes;

@@ -5,33 +5,24 @@
 #include "kernel/cuda/attend.cuh"
 #include "kernel/cuda/products.cuh"
 
-#define WINDOW 4 /* phases in shared memory */
-
-/* A task of a stage, and what becomes of it; add: the bias of its first row and that of `up`, 0: none. */
-/* What a warp keeps in mind from phase to phase: in shared memory, since a register held through a whole phase is one that spills,
- * and a stack of 512 threads does not fit what is left of the first cache. */
-struct __align__(16) mind {
-    uint32_t token, k;        /* of this launch; the phase */
-    uint32_t tag;             /* of what the phase sends */
-    uint32_t seq;             /* stages of earlier phases */
-    uint32_t linears, at_item;/* phases that multiplied; linear phases of this token */
-    int id;                   /* the token itself */
-    uint32_t at_phase;        /* of this launch */
-};
-
-#define NO_KIND 255u
-struct __align__(16) job { task t; uint32_t kind, row, left; uint64_t add[2]; };
-
 struct shared_state {
     slots s;
-    job jobs[QN_P_WARPS];     /* of each warp's first item, made ready before the input comes: registers are few */
-    qn_phase window[WINDOW];
+    qn_task tasks[QN_P_WARPS][2];   /* a warp's task at hand, and the next */
+    qn_phase phases[QN_P_WARPS][2]; /* likewise: every warp has its own, so that nobody waits for another's copy */
     qn_att att;
     uint64_t done;            /* a barrier: every warp is done with the input of the newest linear phase */
     float4 squares[2][QN_P_WARPS / 4];
     float sums[2][QN_P_WARPS][8]; /* of parts of rows */
-    mind minds[QN_P_WARPS];
     unsigned long long best[QN_P_WARPS * 8];
+};
+
+/* How far a warp is. */
+struct place_in {
+    uint32_t k, tag;          /* the phase; the tag of what it sends */
+    uint32_t stages;          /* of earlier tokens */
+    uint32_t linears;         /* phases that multiplied, of this launch */
+    uint32_t next, n;         /* the task behind the one at hand; how many there are, for one token */
+    uint32_t task;            /* which of the two places has the one at hand */
 };
 
 /* ---- the input of a phase, in shared memory */
@@ -70,10 +61,10 @@ static __device__ __forceinline__ void turn_to_ints(uint8_t *room, const forms &
 }
 
 /* x = table[token] */
-static __device__ __noinline__ void bring_embedded(const qn_wmat &w, float4 *x, uint32_t n, int token, float factor)
+static __device__ __noinline__ void bring_embedded(const qn_wmat &w, float4 *x, uint32_t n, int token, float factor, uint32_t thread)
 {
 #pragma unroll 1
-    for (uint32_t t = threadIdx.x; t < n; t += CONSUMERS) {
+    for (uint32_t t = thread; t < n; t += CONSUMERS) {
         float v[8];
         weights8_any(at<const uint8_t>(w.at) + (size_t)token * w.row_bytes, w, (int)(t / 2 * 8), v);
         const bool odd = t & 1;
@@ -90,9 +81,8 @@ static __device__ __forceinline__ float4 four_of(ulonglong2 u)
     return make_float4(a.x, a.y, b.x, b.y);
 }
 
-#define AT_ONCE 4 /* units of 16 bytes that a thread looks for */
-
 /* Four sent values at src[t], and at every so many threads further on; n: how many there are. All lanes of a warp together. */
+template <int AT_ONCE>
 static __device__ __forceinline__ void receive(ulonglong2 u[AT_ONCE], const ulonglong2 *src, uint32_t t, uint32_t n, uint32_t tag)
 {
 #pragma unroll
@@ -118,12 +108,12 @@ static __device__ __forceinline__ float sum_of(const float4 *part)
 }
 
 /* x += norm(src) * post, by way of the room for the input */
-static __device__ __noinline__ void add_normed(const qn_phase *p, float4 *x, float4 *room, uint32_t tag, float4 *part)
+static __device__ __noinline__ void add_normed(const qn_phase *p, float4 *x, float4 *room, uint32_t tag, float4 *part, who me)
 {
     const uint32_t n = p->cols / 4;
     float ss = 0;
 #pragma unroll 1
-    for (uint32_t t = threadIdx.x; t < n; t += CONSUMERS) {
+    for (uint32_t t = me.thread; t < n; t += CONSUMERS) {
         ulonglong2 u = look16(at<const ulonglong2>(p->src) + t);
         while (!both_come(u, tag)) u = look16(at<const ulonglong2>(p->src) + t);
         const float4 v = four_of(u);
@@ -131,11 +121,11 @@ static __device__ __noinline__ void add_normed(const qn_phase *p, float4 *x, flo
         ss += squares(v);
     }
     ss = sum32(ss);
-    if (threadIdx.x % 32 == 0) reinterpret_cast<float *>(part)[threadIdx.x / 32] = ss;
+    if (me.lane == 0) reinterpret_cast<float *>(part)[me.warp] = ss;
     sync_consumers();
     const float s = rsqrtf(__fdividef(sum_of(part), (float)p->cols) + p->eps);
 #pragma unroll 1
-    for (uint32_t t = threadIdx.x; t < n; t += CONSUMERS) {
+    for (uint32_t t = me.thread; t < n; t += CONSUMERS) {
         const float4 y = room[t], w = __ldg(at<const float4>(p->post) + t), o = x[t];
         x[t] = make_float4(o.x + y.x * s * w.x, o.y + y.y * s * w.y, o.z + y.z * s * w.z, o.w + y.w * s * w.w);
     }
@@ -143,49 +133,73 @@ static __device__ __noinline__ void add_normed(const qn_phase *p, float4 *x, flo
 }
 
 /* All warps are done with the input before. */
-static __device__ __forceinline__ void wait_for_done(shared_state *st, const mind *m)
+static __device__ __forceinline__ void wait_for_done(shared_state *st, uint32_t linears)
 {
-    const uint32_t n = m->linears;
-    if (n) wait_for(&st->done, (n - 1) & 1);
+    if (linears) wait_for(&st->done, (linears - 1) & 1);
 }
 
-/* Brings the input into its forms. Norms: the values are multiplied with the norm's weights at once, the products with the rest
- * (norm_of). Nothing is written before all warps are done with the input before. */
-static __device__ __forceinline__ void bring_input(const qn_phase *p, const qn_crun &a, float4 *x, uint8_t *room, shared_state *st,
-                                                   const mind *m)
+/* What an input goes through on its way: sent values are added to the residual stream (or are the input themselves), squared,
+ * multiplied with the norm's weights, and stored in the forms that the products want. The rest of the norm is a factor of the
+ * products (norm_of). RECEIVES: else the stream is there already. Nothing is written before all warps are done with the input
+ * before. AT_ONCE: times 2048 columns, or as often as needed. */
+template <bool NORMED, bool RECEIVES, int AT_ONCE>
+static __device__ __forceinline__ float form_input(const qn_phase *p, float4 *x, uint8_t *room, uint32_t tag, shared_state *st,
+                                                   uint32_t linears, uint32_t thread)
 {
-    const uint32_t n = p->cols / 4, all = ((p->cols + 255) & ~255u) / 4, tag = m->tag - (m->k - p->from);
-    const bool normed = p->in != QN_IN_copy, receives = p->in == QN_IN_add || p->in == QN_IN_copy;
+    const uint32_t cols = p->cols, n = cols / 4, all = ((cols + 255) & ~255u) / 4, which = p->forms;
+    const ulonglong2 *src = at<const ulonglong2>(p->src);
     const float4 *norm = at<const float4>(p->norm);
-    const forms f = forms_of(p->forms, 4 * all);
-    const float4 first_norm = normed && threadIdx.x < n ? __ldg(norm + threadIdx.x) : make_float4(0, 0, 0, 0); /* before the wait */
+    const forms f = forms_of(which, 4 * all);
     float ss = 0;
-    if (p->in == QN_IN_embed) bring_embedded(at<const qn_wmat>(a.tables)[p->index], x, n, m->id, p->factor);
-    if (!receives) wait_for_done(st, m);
-    if (p->in == QN_IN_post) add_normed(p, x, reinterpret_cast<float4 *>(room), tag, st->squares[m->linears & 1]);
+    float4 w = make_float4(0, 0, 0, 0);
+    if (NORMED && thread < n) w = __ldg(norm + thread); /* before the wait */
 #pragma unroll 1
-    for (uint32_t t0 = threadIdx.x; t0 < all; t0 += AT_ONCE * CONSUMERS) { /* all lanes of a warp alike */
+    for (uint32_t t0 = thread; t0 < all; t0 += AT_ONCE * CONSUMERS) { /* all lanes of a warp alike */
         ulonglong2 u[AT_ONCE];
-        if (receives) receive(u, at<const ulonglong2>(p->src), t0, n, tag);
-        if (receives) wait_for_done(st, m);
+        if (RECEIVES) receive<AT_ONCE>(u, src, t0, n, tag);
+        if (t0 == thread) wait_for_done(st, linears);
 #pragma unroll
         for (int j = 0; j < AT_ONCE; j++) {
             const uint32_t t = t0 + j * CONSUMERS;
             if (t >= all) break;
-            float4 v = receives && t < n ? four_of(u[j]) : make_float4(0, 0, 0, 0);
-            if (normed && t < n) {
-                const float4 o = x[t], w = t == threadIdx.x ? first_norm : __ldg(norm + t);
+            float4 v = RECEIVES && t < n ? four_of(u[j]) : make_float4(0, 0, 0, 0);
+            if (NORMED && t < n) {
+                const float4 o = x[t];
+                if (t != thread) w = __ldg(norm + t);
                 v = make_float4(v.x + o.x, v.y + o.y, v.z + o.z, v.w + o.w);
-                x[t] = v;
+                if (RECEIVES) x[t] = v;
                 ss += squares(v);
                 v = make_float4(v.x * w.x, v.y * w.y, v.z * w.z, v.w * w.w);
             }
-            if (p->forms & QN_FORM_float) *reinterpret_cast<float4 *>(room + f.floats + (t & 1) * f.plane_f + 16 * (t / 2)) = v;
-            if (p->forms & QN_FORM_int) turn_to_ints(room, f, t, v, p->forms & QN_FORM_sums);
+            if (which & QN_FORM_float) *reinterpret_cast<float4 *>(room + f.floats + (t & 1) * f.plane_f + 16 * (t / 2)) = v;
+            if (which & QN_FORM_int) turn_to_ints(room, f, t, v, which & QN_FORM_sums);
         }
     }
-    if (normed) ss = sum32(ss);
-    if (normed && threadIdx.x % 32 == 0) reinterpret_cast<float *>(st->squares[m->linears & 1])[threadIdx.x / 32] = ss;
+    return ss;
+}
+
+/* Brings the input into its forms. */
+static __device__ __forceinline__ void bring_input(const qn_phase *p, const qn_crun &a, float4 *x, uint8_t *room, shared_state *st,
+                                                   const place_in &m, int id, who me)
+{
+    const uint32_t tag = m.tag - (m.k - p->from), in = p->in;
+    float ss;
+    if (in == QN_IN_add) {
+        ss = p->cols <= 4 * CONSUMERS ? form_input<true, true, 1>(p, x, room, tag, st, m.linears, me.thread)
+                                      : form_input<true, true, 4>(p, x, room, tag, st, m.linears, me.thread);
+    } else if (in == QN_IN_copy) {
+        if (p->cols <= 4 * CONSUMERS) form_input<false, true, 1>(p, x, room, tag, st, m.linears, me.thread);
+        else form_input<false, true, 4>(p, x, room, tag, st, m.linears, me.thread);
+    } else {
+        if (in == QN_IN_embed) bring_embedded(at<const qn_wmat>(a.tables)[p->index], x, p->cols / 4, id, p->factor, me.thread);
+        wait_for_done(st, m.linears);
+        if (in == QN_IN_post) add_normed(p, x, reinterpret_cast<float4 *>(room), tag, st->squares[m.linears & 1], me);
+        ss = form_input<true, false, 1>(p, x, room, tag, st, 0, me.thread);
+    }
+    if (in != QN_IN_copy) {
+        ss = sum32(ss);
+        if (me.lane == 0) reinterpret_cast<float *>(st->squares[m.linears & 1])[me.warp] = ss;
+    }
     sync_consumers();
 }
 
@@ -210,135 +224,124 @@ static __device__ __forceinline__ unsigned long long key_of(float value, uint32_
 
 static __device__ __forceinline__ int token_of(unsigned long long key) { return (int)(0xFFFFFFFFu - (uint32_t)key); }
 
-/* What a warp has to do in a phase: which task of an item, which part of its columns. rows: logarithm of those multiplied. */
-struct role { uint32_t team, first, part, log_parts, rows, gated; };
+/* How the phase's tasks look; rows: logarithm of those that are multiplied; mine: the row that this lane gets the sum of. */
+struct look { uint32_t out, rows, parts, mine; bool gated; };
 
-static __device__ __forceinline__ role role_of(const qn_phase *p)
+static __device__ __forceinline__ look look_of(const qn_phase *p, uint32_t lane)
 {
-    const uint32_t warp = threadIdx.x / 32, member = warp & ((QN_P_WARPS >> p->teams) - 1);
-    role r;
-    r.team = warp >> (4 - p->teams);
-    r.log_parts = p->parts;
-    r.first = member >> p->parts << p->rows;
-    r.part = member & ((1u << p->parts) - 1);
-    r.gated = p->out == QN_OUT_silu || p->out == QN_OUT_gelu;
-    r.rows = p->rows + r.gated;
-    return r;
-}
-
-/* The row of the task that this lane gets the sum of. */
-static __device__ __forceinline__ uint32_t row_of_lane(const role &r)
-{
-    return (__brev(threadIdx.x % 32) >> 27) & ((1u << (r.rows - r.gated)) - 1);
-}
-
-/* Of a stage that has come. */
-static __device__ __forceinline__ job job_of(const qn_stage *s, uint32_t ring, const role &r)
-{
-    const uint32_t rows = s->rows, pitch = s->pitch, n = s->n_pieces, each = (n + (1u << r.log_parts) - 1) >> r.log_parts;
-    job j;
-    j.left = rows > r.first ? rows - r.first : 0;
-    j.row = s->row + r.first;
-    j.kind = s->kind;
-    j.t.row = ring + s->to + r.first * pitch;
-    j.t.pitch = pitch;
-    j.t.last = j.left - 1;
-    j.t.mask = (1u << (r.rows - r.gated)) - 1;
-    j.t.up = r.gated ? rows * pitch : 0;
-    j.t.planes = s->high_at | (uint32_t)s->scale_at << 16;
-    j.t.begin = r.part * each;
-    j.t.end = j.left ? min(j.t.begin + each, n) : 0;
-    j.t.x = s->piece;
-    j.add[0] = s->bias ? s->bias + 4 * r.first : 0;
-    j.add[1] = s->bias2 ? s->bias2 + 4 * r.first : 0;
-    return j;
+    look l;
+    l.out = p->out;
+    l.gated = l.out == QN_OUT_silu || l.out == QN_OUT_gelu;
+    l.rows = p->rows + l.gated;
+    l.parts = p->parts;
+    l.mine = (__brev(lane) >> 27) & ((1u << p->rows) - 1);
+    return l;
 }
 
 /* The bias of the row that this lane gets the sum of. */
-static __device__ __forceinline__ float bias_of(const job &j, const role &r)
+static __device__ __forceinline__ float bias_of(const qn_task *t, const look &l, uint32_t lane)
 {
-    const bool up = r.gated && threadIdx.x % 32 & (16 >> (r.rows - 1));
-    const uint64_t add = up ? j.add[1] : j.add[0];
-    return add && row_of_lane(r) < j.left ? __ldg(at<const float>(add) + row_of_lane(r)) : 0.f;
+    const uint64_t bias = l.gated && lane & (16 >> (l.rows - 1)) ? t->bias2 : t->bias;
+    return bias && l.mine < t->rows ? __ldg(at<const float>(bias) + l.mine) : 0.f;
 }
 
 /* Parts of rows, joined by the warp that has the first; always in the same order. */
-static __device__ __forceinline__ float join_parts_of(float v, const role &r, uint32_t threads, float (*sums)[8])
+static __device__ __forceinline__ float join_parts_of(float v, const look &l, uint32_t part, float (*sums)[8], who me)
 {
-    const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32, n = 1u << r.log_parts;
-    if (lane % 4 == 0) sums[warp][lane / 4] = v;
-    asm volatile("bar.sync %0, %1;" :: "r"(2 + r.team), "r"(threads) : "memory");
-    if (r.part) return v;
+    const uint32_t n = 1u << l.parts;
+    if (me.lane % 4 == 0) sums[me.warp][me.lane / 4] = v;
+    asm volatile("bar.sync %0, %1;" :: "r"(2 + (me.warp >> l.parts)), "r"(32 * n) : "memory");
+    if (part) return v;
     float s = 0;
-    for (uint32_t i = 0; i < n; i++) s += sums[warp + i][lane / 4];
+    for (uint32_t i = 0; i < n; i++) s += sums[me.warp + i][me.lane / 4];
     return s;
 }
 
 /* What a task has made. */
-static __device__ __forceinline__ void put_task(const qn_phase *p, const role &r, float v, const job &j, uint32_t tag,
-                                                unsigned long long *best)
+static __device__ __forceinline__ void put_task(uint64_t dst, const look &l, float v, const task &t, uint32_t tag,
+                                                unsigned long long *best, who me)
 {
-    if (r.gated) v = gate(v, p->out == QN_OUT_gelu) * __shfl_xor_sync(~0u, v, 16 >> (r.rows - 1));
+    if (l.gated) v = gate(v, l.out == QN_OUT_gelu) * __shfl_xor_sync(~0u, v, 16 >> (l.rows - 1));
     const float next = __shfl_xor_sync(~0u, v, 16);
-    const uint32_t log = r.rows - r.gated, mine = row_of_lane(r), row = j.row + mine;
-    if (r.part || threadIdx.x & ((32u >> log) - 1) || mine >= j.left) return;
-    if (p->out == QN_OUT_logits) {
-        at<float>(p->dst)[row] = v;
+    const uint32_t log = l.rows - l.gated, row = t.row() + l.mine;
+    if (t.part() || me.lane & ((32u >> log) - 1) || l.mine >= t.rows()) return;
+    if (l.out == QN_OUT_logits) {
+        at<float>(dst)[row] = v;
         const unsigned long long key = key_of(v, row);
-        if (key > best[threadIdx.x / 4]) best[threadIdx.x / 4] = key;
-    } else if (mine % 2 == 0) {
-        put8(at<uint64_t>(p->dst) + row / 2, pack(v, next, tag));
+        if (key > best[me.thread / 4]) best[me.thread / 4] = key;
+    } else if (l.mine % 2 == 0) {
+        put8(at<uint64_t>(dst) + row / 2, pack(v, next, tag));
     }
 }
 
-/* Makes the first job ready if its stage is there; it may have to wait for others that this phase uses first. */
-static __device__ __forceinline__ void make_ready(const qn_phase *p, uint32_t n_items, uint32_t first, uint32_t ring, shared_state *st)
+/* ---- descriptions come while the ones before are used; wait_copies and a barrier of the warp before they are read */
+
+static __device__ __forceinline__ void copy16(void *to, const void *from, uint32_t n, uint32_t lane)
 {
-    const role r = role_of(p);
-    const uint32_t seq = first + r.team * p->cut, slot = seq % QN_P_SLOTS;
-    if (r.team >= n_items || threadIdx.x % 32) return;
-    if (p->cut == 1 && passed(&st->s.full[slot], seq / QN_P_SLOTS & 1)) st->jobs[threadIdx.x / 32] = job_of(&st->s.stage[slot], ring, r);
-    else st->jobs[threadIdx.x / 32].kind = NO_KIND;
+    if (lane < n)
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 16;"
+                     :: "r"(shared_at(to) + 16 * lane), "l"(static_cast<const uint8_t *>(from) + 16 * lane) : "memory");
 }
 
-static __device__ __forceinline__ void run_linear(const qn_phase *p, uint32_t n_items, uint32_t input, uint32_t ring, shared_state *st,
-                                                  mind *m)
+static __device__ __forceinline__ void wait_copies()
 {
-    const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    job j = st->jobs[warp];
-    bool ready = j.kind != NO_KIND;
+    asm volatile("cp.async.wait_all;" ::: "memory");
+    __syncwarp();
+}
+
+static __device__ __forceinline__ void bring_phase(const qn_crun &a, uint32_t k, qn_phase *to, uint32_t lane)
+{
+    copy16(to, at<const qn_phase>(a.phases) + k, sizeof(qn_phase) / 16, lane);
+}
+
+static __device__ __forceinline__ void bring_task(const qn_task *list, uint32_t i, qn_task *to, uint32_t lane)
+{
+    copy16(to, list + i, sizeof(qn_task) / 16, lane);
+}
+
+static __device__ __forceinline__ task task_at(const qn_task *t)
+{
+    const uint4 *w = reinterpret_cast<const uint4 *>(t);
+    return { w[0], w[1] };
+}
+
+/* The tasks of a phase that this warp has; the first is at hand. */
+static __device__ __forceinline__ void run_tasks(const qn_phase *p, const qn_task *list, uint32_t input, uint32_t ring, shared_state *st,
+                                                 place_in &m, task t, float bias, bool ready, const look &l, who me)
+{
+    const forms f = forms_of(p->forms, (p->cols + 255) & ~255u);
+    const float norm = norm_of(p, st->squares[m.linears & 1]);
+    const uint64_t dst = p->dst;
+    float v[8];
 #pragma unroll 1
-    for (uint32_t i = role_of(p).team; i < n_items;) {
-        float v[8] = { 0, 0, 0, 0, 0, 0, 0, 0 }, bias = 0;
-#pragma unroll 1
-        for (uint32_t c = 0, seq = m->seq + i * p->cut; c < p->cut; c++, seq++) {
-            const role r = role_of(p);
-            const forms f = forms_of(p->forms, (p->cols + 255) & ~255u);
-            const uint32_t slot = seq % QN_P_SLOTS;
-            if (!ready) {
-                wait_for(&st->s.full[slot], seq / QN_P_SLOTS & 1);
-                j = job_of(&st->s.stage[slot], ring, r);
-            }
-            ready = false;
-            if (c == 0) bias = bias_of(j, r); /* its way is as long as the products */
-            if (r.rows == 1) add_task<2>(j.kind, j.t, f, input, lane, v);
-            else if (r.rows == 2) add_task<4>(j.kind, j.t, f, input, lane, v);
-            else add_task<8>(j.kind, j.t, f, input, lane, v);
-            __syncwarp();
-            arrive(&st->s.empty[slot], 1u << p->teams); /* every lane: the race checker does not follow one for its warp */
+    for (uint32_t joins = 0;;) {
+        const uint32_t seq = m.stages + t.stage(), slot = seq % QN_P_SLOTS, flags = t.flags();
+        bring_task(list, m.next, &st->tasks[me.warp][m.task ^ 1], me.lane);
+        m.next = m.next + 1 < m.n ? m.next + 1 : 0;
+        m.task ^= 1;
+        if (flags & QN_T_begins) {
+#pragma unroll
+            for (int i = 0; i < 8; i++) v[i] = 0;
         }
-        const role r = role_of(p);
-        const uint32_t side = i >> p->teams & 1;
-        i += 1u << p->teams;
-        if (i >= n_items) arrive(&st->done, 1);
-        float sum = sum_rows(v, r.rows, lane);
-        if (r.log_parts) sum = join_parts_of(sum, r, CONSUMERS >> p->teams, st->sums[side]);
-        put_task(p, r, fmaf(sum, norm_of(p, st->squares[m->linears & 1]), bias), j, m->tag, st->best);
+        if (!ready) wait_for(&st->s.full[slot], seq / QN_P_SLOTS & 1);
+        if (l.rows == 1) add_task<2>(t, f, input, ring, me.lane, v);
+        else if (l.rows == 2) add_task<4>(t, f, input, ring, me.lane, v);
+        else add_task<8>(t, f, input, ring, me.lane, v);
+        __syncwarp();
+        arrive(&st->s.empty[slot], t.weight()); /* every lane: the race checker does not follow one for its warp */
+        if (flags & QN_T_last) arrive(&st->done, 1);
+        if (flags & QN_T_ends) {
+            float sum = sum_rows(v, l.rows, me.lane);
+            if (l.parts) sum = join_parts_of(sum, l, t.part(), st->sums[joins++ & 1], me);
+            put_task(dst, l, fmaf(sum, norm, bias), t, m.tag, st->best, me);
+        }
+        if (flags & QN_T_last) return;
+        wait_copies();
+        const qn_task *now = &st->tasks[me.warp][m.task];
+        t = task_at(now);
+        if (t.flags() & QN_T_begins) bias = bias_of(now, l, me.lane); /* its way is as long as the products */
+        ready = false;
     }
-    if (role_of(p).team >= n_items) arrive(&st->done, 1);
-    __syncwarp();
-    if (lane == 0) m->seq += n_items * p->cut, m->linears++;
-    __syncwarp();
 }
 
 /* ---- the end of a token: everybody tells its likeliest and hears all others', so all know the next one. Also the only place where
@@ -354,9 +357,9 @@ static __device__ __forceinline__ unsigned long long best_of_warp(unsigned long 
     return best;
 }
 
-static __device__ __noinline__ int choose_token(const qn_crun &a, shared_state *st, uint32_t token)
+static __device__ __noinline__ int choose_token(const qn_crun &a, shared_state *st, uint32_t token, who me)
 {
-    const uint32_t tag = tag_of(a, token, a.n_phases - 1), warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    const uint32_t tag = tag_of(a, token, a.n_phases - 1), warp = me.warp, lane = me.lane;
     uint64_t *all = at<uint64_t>(a.best);
     unsigned long long best = 0;
     sync_consumers();
@@ -369,7 +372,7 @@ static __device__ __noinline__ int choose_token(const qn_crun &a, shared_state *
             put_tagged(all + 2 * blockIdx.x + 1, (uint32_t)best, tag);
         }
     }
-    for (uint32_t b = threadIdx.x; b < gridDim.x; b += CONSUMERS) {
+    for (uint32_t b = me.thread; b < gridDim.x; b += CONSUMERS) {
         const unsigned long long high = receive_tagged(all + 2 * b, tag), key = high << 32 | receive_tagged(all + 2 * b + 1, tag);
         best = key > best ? key : best;
     }
@@ -380,8 +383,8 @@ static __device__ __noinline__ int choose_token(const qn_crun &a, shared_state *
     sync_consumers();
     for (int w = 0; w < QN_P_WARPS; w++) best = st->best[w] > best ? st->best[w] : best;
     sync_consumers();
-    if (threadIdx.x < QN_P_WARPS * 8) st->best[threadIdx.x] = 0;
-    if (blockIdx.x == 0 && threadIdx.x == 0) at<int>(a.chosen)[token] = token_of(best);
+    if (me.thread < QN_P_WARPS * 8) st->best[me.thread] = 0;
+    if (blockIdx.x == 0 && me.thread == 0) at<int>(a.chosen)[token] = token_of(best);
     return token_of(best);
 }
 
@@ -389,81 +392,67 @@ static __device__ __noinline__ int choose_token(const qn_crun &a, shared_state *
 
 static __device__ __forceinline__ uint32_t ring_at(const qn_crun &a, const uint8_t *smem)
 {
-    return shared_at(smem) + a.x_bytes + a.form_bytes + ((2 * a.n_items + 127) & ~127u);
+    return shared_at(smem) + a.x_bytes + a.form_bytes;
 }
 
-static __device__ __forceinline__ void stamp(const qn_crun &a, uint32_t i)
+static __device__ __forceinline__ void stamp(const qn_crun &a, uint32_t i, uint32_t thread)
 {
     uint64_t t;
-    if (!a.stamps || threadIdx.x) return;
+    if (!a.stamps || thread) return;
     asm volatile("mov.u64 %0, %globaltimer;" : "=l"(t));
     atomicMax(at<unsigned long long>(a.stamps) + i, (unsigned long long)t);
 }
 
-/* Descriptions are brought by the last warp before they are needed: a phase's two phases before, an attention's in the phase before
- * it. What is on its way has come when the next phase begins, and all see it behind that phase's barrier. */
-static __device__ __forceinline__ void copy16(void *to, const void *from, uint32_t n)
-{
-    const uint32_t lane = threadIdx.x % 32;
-    if (threadIdx.x / 32 == QN_P_WARPS - 1 && lane < n)
-        asm volatile("cp.async.ca.shared.global [%0], [%1], 16;"
-                     :: "r"(shared_at(to) + 16 * lane), "l"(static_cast<const uint8_t *>(from) + 16 * lane) : "memory");
-}
-
-static __device__ __forceinline__ void bring_phase(const qn_crun &a, uint32_t k, qn_phase *to)
-{
-    asm volatile("cp.async.wait_all;" ::: "memory");
-    copy16(to, at<const qn_phase>(a.phases) + k, sizeof(qn_phase) / 16);
-}
-
-static __device__ __forceinline__ void bring_att(const qn_crun &a, const qn_phase *next, qn_att *to)
-{
-    if (next->op == QN_I_attend) copy16(to, at<const qn_att>(a.atts) + next->index, sizeof(qn_att) / 16);
-}
-
-/* One phase of this warp. */
-template <bool WIDE, int LANES>
-static __device__ __forceinline__ void walk_phase(const qn_crun &a, uint8_t *smem, const qn_phase *p, shared_state *st, mind *m)
+/* A phase of linears. */
+static __device__ __forceinline__ void walk_linear(const qn_crun &a, uint8_t *smem, const qn_phase *p, const qn_task *list,
+                                                   shared_state *st, place_in &m, int id, who me)
 {
     uint8_t *room = smem + a.x_bytes;
-    if (p->op == QN_I_attend) {
-        sync_consumers(); /* its description is there, the room free */
-        run_attend<WIDE, LANES>(a, st->att, reinterpret_cast<float *>(room), a.pos + (int)m->token, m->tag - (m->k - p->from), m->tag);
-        return;
-    }
-    const uint32_t n = reinterpret_cast<const uint16_t *>(room + a.form_bytes)[m->at_item];
-    if (n || p->in != QN_IN_copy) {
-        make_ready(p, n, m->seq, ring_at(a, smem), st);
-        bring_input(p, a, reinterpret_cast<float4 *>(smem), room, st, m);
-    } else {
-        sync_consumers(); /* the window moves on behind every phase */
-    }
-    bring_att(a, &st->window[(m->at_phase + 1) % WINDOW], &st->att);
-    if (n || p->in != QN_IN_copy)
-        run_linear(p, reinterpret_cast<const uint16_t *>(room + a.form_bytes)[m->at_item], shared_at(room), ring_at(a, smem), st, m);
-    if (threadIdx.x % 32 == 0) m->at_item++;
+    const qn_task *now = &st->tasks[me.warp][m.task];
+    const task t = task_at(now);
+    const bool has = t.phase() == m.k;
+    const uint32_t seq = m.stages + t.stage();
+    const look l = look_of(p, me.lane);
+    const bool ready = has && passed(&st->s.full[seq % QN_P_SLOTS], seq / QN_P_SLOTS & 1);
+    const float bias = has ? bias_of(now, l, me.lane) : 0.f; /* before the input comes, like all that can be */
+    if (p->att && me.warp == QN_P_WARPS - 1)
+        copy16(&st->att, at<const qn_att>(a.atts) + (p->att - 1), sizeof(qn_att) / 16, me.lane);
+    bring_input(p, a, reinterpret_cast<float4 *>(smem), room, st, m, id, me);
+    if (has) run_tasks(p, list, shared_at(room), ring_at(a, smem), st, m, t, bias, ready, l, me);
+    else arrive(&st->done, 1);
+    m.linears++;
 }
 
-template <bool WIDE, int LANES> static __device__ __forceinline__ void walk(const qn_crun &a, uint8_t *smem, shared_state *st)
+template <bool WIDE, int LANES>
+static __device__ __forceinline__ void walk(const qn_crun &a, uint8_t *smem, shared_state *st, who me)
 {
-    mind *m = &st->minds[threadIdx.x / 32];
-    const bool first = threadIdx.x % 32 == 0;
-    if (first) *m = { 0, 0, tag_of(a, 0, 0), 0, 0, 0, a.next ? *at<const int>(a.next) : a.token, 0 };
-    __syncwarp();
-    stamp(a, 0);
+    const uint32_t *begins = at<const uint32_t>(a.task_at) + blockIdx.x * QN_P_WARPS + me.warp;
+    const qn_task *list = at<const qn_task>(a.tasks) + begins[0];
+    place_in m = { 0, tag_of(a, 0, 0), 0, 0, 0, begins[1] - begins[0], 0 };
+    const uint32_t n_stages = at<const uint32_t>(a.stage_at)[blockIdx.x + 1] - at<const uint32_t>(a.stage_at)[blockIdx.x];
+    int id = a.next ? *at<const int>(a.next) : a.token;
+    m.next = m.n > 1;
+    bring_task(list, 0, &st->tasks[me.warp][0], me.lane);
+    bring_phase(a, 0, &st->phases[me.warp][0], me.lane);
+    stamp(a, 0, me.thread);
 #pragma unroll 1
-    while (m->token < a.n_tokens) {
-        bring_phase(a, m->k + 2 < a.n_phases ? m->k + 2 : (m->k + 2) % a.n_phases, &st->window[(m->at_phase + 2) % WINDOW]);
-        walk_phase<WIDE, LANES>(a, smem, &st->window[m->at_phase % WINDOW], st, m);
+    for (uint32_t token = 0, at_phase = 0; token < a.n_tokens;) {
+        wait_copies();
+        bring_phase(a, m.k + 1 < a.n_phases ? m.k + 1 : 0, &st->phases[me.warp][(at_phase + 1) & 1], me.lane);
+        const qn_phase *p = &st->phases[me.warp][at_phase & 1];
+        if (p->op == QN_I_attend) {
+            sync_consumers(); /* its description is there, the room free */
+            run_attend<WIDE, LANES>(a, st->att, reinterpret_cast<float *>(smem + a.x_bytes), a.pos + (int)token, m.tag - (m.k - p->from),
+                                    m.tag, me);
+        } else {
+            walk_linear(a, smem, p, list, st, m, id, me);
+        }
         __syncwarp();
-        stamp(a, m->at_phase + 1);
-        if (first) m->k++, m->tag++, m->at_phase++;
-        __syncwarp();
-        if (m->k < a.n_phases) continue;
-        const int id = choose_token(a, st, m->token);
-        __syncwarp();
-        if (first) m->k = 0, m->at_item = 0, m->id = id, m->token++;
-        __syncwarp();
+        stamp(a, at_phase + 1, me.thread);
+        m.k++, m.tag++, at_phase++;
+        if (m.k < a.n_phases) continue;
+        id = choose_token(a, st, token, me);
+        m.k = 0, m.stages += n_stages, token++;
     }
 }
 
@@ -481,26 +470,21 @@ static __device__ __forceinline__ void take_registers() { }
 template <bool WIDE, int LANES> static __device__ __forceinline__ void persist(const qn_crun &a, uint8_t *smem, shared_state &st)
 {
     static_assert(sizeof(shared_state) <= 8192, "deal.c leaves so much");
-    const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    const who me = who_am_i();
     if (threadIdx.x < QN_P_SLOTS) {
         init_barrier(&st.s.full[threadIdx.x], ARRIVALS);
-        init_barrier(&st.s.empty[threadIdx.x], 32 * QN_P_WARPS);
+        init_barrier(&st.s.empty[threadIdx.x], 32 * QN_T_USES);
         fence_barriers();
     }
     if (threadIdx.x < QN_P_WARPS * 8) st.best[threadIdx.x] = 0;
     if (threadIdx.x == QN_P_SLOTS) init_barrier(&st.done, 32 * QN_P_WARPS), fence_barriers();
-    if (warp < 2 && lane < sizeof(qn_phase) / 16)
-        reinterpret_cast<uint4 *>(&st.window[warp])[lane] = at<const uint4>(a.phases)[warp % a.n_phases * (sizeof(qn_phase) / 16) + lane];
-    uint4 *items = reinterpret_cast<uint4 *>(smem + a.x_bytes + a.form_bytes);
-    for (uint32_t i = threadIdx.x; i < a.n_items / 8; i += QN_P_THREADS)
-        items[i] = at<const uint4>(a.items)[blockIdx.x * (a.n_items / 8) + i];
     __syncthreads();
-    if (warp >= QN_P_WARPS) {
+    if (me.warp >= QN_P_WARPS) {
         give_registers();
-        if (warp == QN_P_WARPS) bring_weights(a, &st.s, ring_at(a, smem));
+        if (me.warp == QN_P_WARPS) bring_weights(a, &st.s, ring_at(a, smem));
     } else {
         take_registers();
-        walk<WIDE, LANES>(a, smem, &st);
+        walk<WIDE, LANES>(a, smem, &st, me);
     }
 }
 

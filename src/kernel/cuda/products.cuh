@@ -21,14 +21,37 @@ static __device__ __forceinline__ forms forms_of(uint32_t which, uint32_t cols)
     return f;
 }
 
-/* Where a task's rows lie in shared memory; planes: of a row, high bits and (above) scales; its pieces, from begin to end in the
- * stage; x: the stage's first piece in the row. */
-struct task { uint32_t row, pitch, last, mask, up, planes, begin, end, x; };
+/* A task, out of the 48 bytes that say it (abi.h). */
+struct task {
+    uint4 a, b;
+    __device__ __forceinline__ uint32_t at() const { return a.x; }
+    __device__ __forceinline__ uint32_t row() const { return a.y; }
+    __device__ __forceinline__ uint32_t pitch() const { return (a.z & 0xFFFF) * 16; }
+    __device__ __forceinline__ uint32_t up() const { return (a.z >> 16) * 16; }
+    __device__ __forceinline__ uint32_t high() const { return a.w & 0xFFFF; }
+    __device__ __forceinline__ uint32_t scale() const { return a.w >> 16; }
+    __device__ __forceinline__ uint32_t begin() const { return b.x & 0xFFFF; }
+    __device__ __forceinline__ uint32_t end() const { return b.x >> 16; }
+    __device__ __forceinline__ uint32_t piece() const { return b.y & 0xFFFF; }
+    __device__ __forceinline__ uint32_t stage() const { return b.y >> 16; }
+    __device__ __forceinline__ uint32_t phase() const { return b.z & 0xFFFF; }
+    __device__ __forceinline__ uint32_t kind() const { return b.z >> 16 & 255; }
+    __device__ __forceinline__ uint32_t rows() const { return b.z >> 24; }
+    __device__ __forceinline__ uint32_t part() const { return b.w & 255; }
+    __device__ __forceinline__ uint32_t weight() const { return b.w >> 8 & 255; }
+    __device__ __forceinline__ uint32_t flags() const { return b.w >> 16 & 255; }
+};
+static_assert(sizeof(qn_task) == 48, "a task in three times 16 bytes");
 
-/* Row i of ROWS: those past the end are the last one again, the second half may be those of `up`. */
-template <int ROWS> static __device__ __forceinline__ uint32_t row_of(const task &t, uint32_t i)
+/* Where its rows lie, half of them those of `up` where there is one: those past the end are the last one again. */
+template <int ROWS> static __device__ __forceinline__ void rows_of(const task &t, uint32_t ring, uint32_t row[ROWS])
 {
-    return t.row + min(i & t.mask, t.last) * t.pitch + (i >= ROWS / 2 ? t.up : 0);
+    const uint32_t pitch = t.pitch(), up = t.up(), n = t.rows();
+    row[0] = ring + t.at();
+#pragma unroll
+    for (uint32_t r = 1; r < ROWS / 2; r++) row[r] = r < n ? row[r - 1] + pitch : row[r - 1];
+#pragma unroll
+    for (uint32_t r = ROWS / 2; r < ROWS; r++) row[r] = up ? row[r - ROWS / 2] + up : r < n ? row[r - 1] + pitch : row[r - 1];
 }
 
 struct ints { uint4 h0, h1, l0, l1; float2 more; };
@@ -70,25 +93,25 @@ template <int KIND, bool UPPER> static __device__ __forceinline__ uint4 bytes_of
 }
 
 /* Piece e of a row. */
-template <int KIND> static __device__ __forceinline__ float dot_piece(uint32_t planes, uint32_t row, uint32_t e, const ints &x, bool turned)
+template <int KIND> static __device__ __forceinline__ float dot_piece(uint32_t high_at, uint32_t scale_at, uint32_t row, uint32_t e, const ints &x, bool turned)
 {
     if (KIND == QN_W_q8) {
         const uint4 a = lds16(row + 32 * e + (turned ? 16 : 0)), b = lds16(row + 32 * e + (turned ? 0 : 16));
         const float d = joined(dot16(b, x.h1, dot16(a, x.h0, 0)), dot16(b, x.l1, dot16(a, x.l0, 0)));
-        return lds_half(row + (planes >> 16) + 2 * e) * x.more.x * d;
+        return lds_half(row + scale_at + 2 * e) * x.more.x * d;
     }
     const uint4 w = lds16(row + 16 * e);
     uint2 high = make_uint2(0, 0);
-    if (KIND == QN_W_q6) asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];" : "=r"(high.x), "=r"(high.y) : "r"(row + (planes & 0xFFFF) + 8 * e));
+    if (KIND == QN_W_q6) asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];" : "=r"(high.x), "=r"(high.y) : "r"(row + high_at + 8 * e));
     const uint4 a = bytes_of<KIND, false>(w, high.x), b = bytes_of<KIND, true>(w, high.y);
     if (KIND == QN_W_q6) { /* a scale for each 16 */
-        const float2 s = lds_half2(row + (planes >> 16) + 4 * e);
+        const float2 s = lds_half2(row + scale_at + 4 * e);
         const float d0 = joined(dot16(a, x.h0, 0), dot16(a, x.l0, 0)), d1 = joined(dot16(b, x.h1, 0), dot16(b, x.l1, 0));
         return x.more.x * 0.25f * fmaf(s.x, d0, s.y * d1);
     }
     const float d = joined(dot16(b, x.h1, dot16(a, x.h0, 0)), dot16(b, x.l1, dot16(a, x.l0, 0)));
-    if (KIND == QN_W_q4) return lds_half(row + (planes >> 16) + 2 * e) * (x.more.x * 0.0625f) * d;
-    const float2 s = lds_half2(row + (planes >> 16) + 4 * e);
+    if (KIND == QN_W_q4) return lds_half(row + scale_at + 2 * e) * (x.more.x * 0.0625f) * d;
+    const float2 s = lds_half2(row + scale_at + 4 * e);
     return fmaf(s.x * x.more.x, d, s.y * x.more.y);
 }
 
@@ -114,15 +137,15 @@ template <bool BF16> static __device__ __forceinline__ float dot8(uint4 w, float
 }
 
 template <int KIND, int ROWS>
-static __device__ __forceinline__ void add_rows(const task &t, const forms &f, uint32_t input, uint32_t lane, float v[8])
+static __device__ __forceinline__ void add_rows(const task &t, const forms &f, uint32_t input, uint32_t ring, uint32_t lane, float v[8])
 {
+    const uint32_t end = t.end(), piece = t.piece(), high = t.high(), scale = t.scale();
     uint32_t row[ROWS];
-#pragma unroll
-    for (int r = 0; r < ROWS; r++) row[r] = row_of<ROWS>(t, r);
+    rows_of<ROWS>(t, ring, row);
 #pragma unroll 1
-    for (uint32_t e = t.begin + lane; e < t.end; e += 32) {
+    for (uint32_t e = t.begin() + lane; e < end; e += 32) {
         if (KIND == QN_W_f32) {
-            const uint32_t c = t.x + e;
+            const uint32_t c = piece + e;
             const float4 x = floats_at(input + f.floats + (c & 1) * f.plane_f + 16 * (c / 2));
 #pragma unroll
             for (int r = 0; r < ROWS; r++) {
@@ -130,7 +153,7 @@ static __device__ __forceinline__ void add_rows(const task &t, const forms &f, u
                 v[r] = fmaf(w.x, x.x, fmaf(w.y, x.y, fmaf(w.z, x.z, fmaf(w.w, x.w, v[r]))));
             }
         } else if (KIND == QN_W_f16 || KIND == QN_W_bf16) {
-            const uint32_t at_x = input + f.floats + 16 * (t.x + e);
+            const uint32_t at_x = input + f.floats + 16 * (piece + e);
             const float4 x = floats_at(at_x), y = floats_at(at_x + f.plane_f);
 #pragma unroll
             for (int r = 0; r < ROWS; r += 2) {
@@ -140,24 +163,24 @@ static __device__ __forceinline__ void add_rows(const task &t, const forms &f, u
             }
         } else {
             const bool turned = KIND == QN_W_q8 && lane & 4; /* 32 bytes apart, lanes 0 and 4 would want the same banks */
-            const ints x = ints_of(f, input, t.x + e, turned);
+            const ints x = ints_of(f, input, piece + e, turned);
 #pragma unroll
-            for (int r = 0; r < ROWS; r++) v[r] += dot_piece<KIND>(t.planes, row[r], e, x, turned);
+            for (int r = 0; r < ROWS; r++) v[r] += dot_piece<KIND>(high, scale, row[r], e, x, turned);
         }
     }
 }
 
 template <int ROWS>
-static __device__ __forceinline__ void add_task(uint32_t kind, const task &t, const forms &f, uint32_t input, uint32_t lane, float v[8])
+static __device__ __forceinline__ void add_task(const task &t, const forms &f, uint32_t input, uint32_t ring, uint32_t lane, float v[8])
 {
-    switch (kind) {
-    case QN_W_f32: add_rows<QN_W_f32, ROWS>(t, f, input, lane, v); break;
-    case QN_W_f16: add_rows<QN_W_f16, ROWS>(t, f, input, lane, v); break;
-    case QN_W_bf16: add_rows<QN_W_bf16, ROWS>(t, f, input, lane, v); break;
-    case QN_W_q8: add_rows<QN_W_q8, ROWS>(t, f, input, lane, v); break;
-    case QN_W_q4: add_rows<QN_W_q4, ROWS>(t, f, input, lane, v); break;
-    case QN_W_q4m: add_rows<QN_W_q4m, ROWS>(t, f, input, lane, v); break;
-    default: add_rows<QN_W_q6, ROWS>(t, f, input, lane, v);
+    switch (t.kind()) {
+    case QN_W_f32: add_rows<QN_W_f32, ROWS>(t, f, input, ring, lane, v); break;
+    case QN_W_f16: add_rows<QN_W_f16, ROWS>(t, f, input, ring, lane, v); break;
+    case QN_W_bf16: add_rows<QN_W_bf16, ROWS>(t, f, input, ring, lane, v); break;
+    case QN_W_q8: add_rows<QN_W_q8, ROWS>(t, f, input, ring, lane, v); break;
+    case QN_W_q4: add_rows<QN_W_q4, ROWS>(t, f, input, ring, lane, v); break;
+    case QN_W_q4m: add_rows<QN_W_q4m, ROWS>(t, f, input, ring, lane, v); break;
+    default: add_rows<QN_W_q6, ROWS>(t, f, input, ring, lane, v);
     }
 }
 

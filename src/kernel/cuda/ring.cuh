@@ -5,10 +5,11 @@
 #include "kernel/cuda/wire.cuh"
 
 #define STAGE_LANES (sizeof(qn_stage) / 16)
-static_assert(sizeof(qn_stage) == 96, "lanes of a warp copy a stage's description");
+#define STAGES_AT_ONCE (32 / STAGE_LANES) /* descriptions that the lanes of a warp bring together */
+static_assert(32 % STAGE_LANES == 0, "lanes of a warp copy descriptions of stages");
 
 struct slots {
-    qn_stage stage[QN_P_SLOTS];
+    qn_stage stage[2 * STAGES_AT_ONCE]; /* those at hand, and the next */
     uint64_t full[QN_P_SLOTS], empty[QN_P_SLOTS];
 };
 
@@ -161,9 +162,7 @@ static __device__ void warm_rows(const qn_crun &a, const qn_att &t, int pos, uin
     }
 }
 
-/* The warp that brings weights. Descriptions come four at a time, while the four before are used: a lane has 16 bytes of one. */
-static_assert(4 * STAGE_LANES <= 32 && QN_P_SLOTS % 4 == 0 && QN_P_AHEAD >= 4, "four descriptions at a time");
-
+/* The warp that brings weights. Descriptions come eight at a time, while the eight before are used: a lane has 16 bytes of one. */
 static __device__ __forceinline__ void bring_weights(const qn_crun &a, slots *s, uint32_t ring)
 {
     const uint32_t lane = threadIdx.x % 32, first = at<const uint32_t>(a.stage_at)[blockIdx.x];
@@ -174,15 +173,15 @@ static __device__ __forceinline__ void bring_weights(const qn_crun &a, slots *s,
     if (n == 0) return;
     uint32_t ahead = which % n; /* the description that this lane has 16 bytes of next */
     uint4 later = make_uint4(0, 0, 0, 0);
-    if (which < 4) reinterpret_cast<uint4 *>(&s->stage[which])[part] = list[ahead * STAGE_LANES + part];
+    reinterpret_cast<uint4 *>(&s->stage[which])[part] = list[ahead * STAGE_LANES + part];
     __syncwarp();
 #pragma unroll 1
     for (uint32_t t = 0; t < a.n_tokens; t++) {
 #pragma unroll 1
         for (uint32_t i = 0; i < n; i++, seq++) {
-            const qn_stage *now = &s->stage[seq % QN_P_SLOTS];
-            if (seq % 4 == 0 && which < 4) {
-                ahead = (ahead + 4) % n;
+            const qn_stage *now = &s->stage[seq % (2 * STAGES_AT_ONCE)];
+            if (seq % STAGES_AT_ONCE == 0) {
+                ahead = (ahead + STAGES_AT_ONCE) % n;
                 later = list[ahead * STAGE_LANES + part];
             }
             const uint32_t back = now->back;
@@ -192,8 +191,8 @@ static __device__ __forceinline__ void bring_weights(const qn_crun &a, slots *s,
             }
             copy_stage(now, ring, &s->full[seq % QN_P_SLOTS], lane, policy);
             if (now->flags & QN_S_kv) warm_rows(a, at<const qn_att>(a.atts)[now->att], a.pos + (int)t, lane);
-            if (seq % 4 == 3) {
-                if (which < 4) reinterpret_cast<uint4 *>(&s->stage[(seq + 1 + which) % QN_P_SLOTS])[part] = later;
+            if ((seq + 1) % STAGES_AT_ONCE == 0) {
+                reinterpret_cast<uint4 *>(&s->stage[(seq + 1 + which) % (2 * STAGES_AT_ONCE)])[part] = later;
                 __syncwarp();
             }
         }

@@ -5,6 +5,16 @@
 
 #define CONSUMERS (32 * QN_P_WARPS) /* threads that compute; one warp more brings weights */
 
+/* Which thread this is: asked once, since the compiler asks again wherever a register is short, and each answer takes its time. */
+struct who { uint32_t thread, warp, lane; };
+
+static __device__ __forceinline__ who who_am_i()
+{
+    uint32_t t;
+    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(t));
+    return { t, t / 32, t % 32 };
+}
+
 static __device__ __forceinline__ void sync_consumers() { asm volatile("bar.sync 1, %0;" :: "n"(CONSUMERS) : "memory"); }
 
 /* The tag of what a phase sends. */
