@@ -37,7 +37,7 @@ template <bool WIDE> static __device__ __forceinline__ void spread(const eight<W
 static __device__ __forceinline__ void turn_head(const qn_att &t, uint32_t from, uint64_t norm, const float2 *angles, float scale,
                                                  uint32_t tag, float *to, who me)
 {
-    const int lane = (int)me.lane, d = t.d_head, half = angles ? t.d_rot / 2 : 0;
+    const int lane = (int)me.lane(), d = t.d_head, half = angles ? t.d_rot / 2 : 0;
     float2 angle[4]; /* asked for first: they are far away */
     float ss = 0;
 #pragma unroll
@@ -71,7 +71,7 @@ static __device__ __forceinline__ void turn_head(const qn_att &t, uint32_t from,
 static __device__ __forceinline__ void prepare_heads(const qn_att &t, const heads &h, const int *pages, const share &s, int pos,
                                                      uint32_t tag, who me)
 {
-    const int warp = (int)me.warp, lane = (int)me.lane, d = t.d_head;
+    const int warp = (int)me.warp(), lane = (int)me.lane(), d = t.d_head;
     const bool query = warp < s.heads, is_v = warp == QN_P_WARPS - 1;
     if (!query && (s.end != pos + 1 || warp < QN_P_WARPS - 2)) return;
     float *mine = query ? h.q + warp * d : is_v ? h.v : h.k;
@@ -145,7 +145,7 @@ static __device__ __forceinline__ void join_lanes(running<HEADS> &r, int n_heads
             for (int i = 0; i < 8; i++) r.acc[h][i] += __shfl_xor_sync(~0u, r.acc[h][i], o);
         }
         float *to = made + h * (d + 2);
-        if ((int)me.lane == mine && 8 * mine < d) { /* the first lanes that have a token */
+        if ((int)me.lane() == mine && 8 * mine < d) { /* the first lanes that have a token */
 #pragma unroll
             for (int i = 0; i < 8; i++) to[8 * mine + i] = r.acc[h][i];
             if (mine == 0) to[d] = most, to[d + 1] = sum;
@@ -165,7 +165,7 @@ template <bool WIDE, int LANES, int HEADS>
 static __device__ __forceinline__ void attend_part(const qn_crun &a, const qn_att &t, const heads &h, const share &s, int pos, uint32_t tag,
                                                    who me)
 {
-    const int warp = (int)me.warp, lane = (int)me.lane, d = t.d_head, group = s.heads;
+    const int warp = (int)me.warp(), lane = (int)me.lane(), d = t.d_head, group = s.heads;
     const int sets = (group + HEADS - 1) / HEADS, stripes = QN_P_WARPS / sets, set = warp % sets, stripe = warp / sets;
     const int mine = lane % LANES, each = 32 / LANES, step = stripes * each; /* LANES of a token */
     const place at_row = { at<const uint8_t>(t.cache) + (size_t)(s.kv * d + 8 * mine) * (WIDE ? 4 : 2), t.stride,
@@ -212,7 +212,7 @@ struct joined_head { const float *p; int n, step; float factor, top, sum; }; /* 
 
 static __device__ __forceinline__ joined_head join_head(const float *p, int n, int step, int d, who me)
 {
-    const int lane = (int)me.lane;
+    const int lane = (int)me.lane();
     const float top = lane < n ? p[lane * step + d] : -1e30f, sum = lane < n ? p[lane * step + d + 1] : 0.f, most = max32(top);
     const float factor = __expf(top - most);
     return { p, n, step, factor, most, sum32(factor * sum) };
@@ -241,7 +241,7 @@ static __device__ __forceinline__ void send_head(const qn_att &t, const joined_h
 static __device__ __forceinline__ void send_part(const qn_crun &a, const qn_att &t, const heads &h, const share &s, int stripes,
                                                  uint32_t tag, who me)
 {
-    const int d = t.d_head, warp = (int)me.warp, lane = (int)me.lane;
+    const int d = t.d_head, warp = (int)me.warp(), lane = (int)me.lane();
     if (warp >= s.heads) return;
     const joined_head j = join_head(h.made + warp * (d + 2), stripes, s.heads * (d + 2), d, me);
     uint64_t *to = at<uint64_t>(a.parts) + (size_t)((s.head + warp) * t.chunks + s.part) * (d + 2);
@@ -262,7 +262,7 @@ static __device__ __forceinline__ void send_part(const qn_crun &a, const qn_att 
 /* Blocks that have no part come first: the last block has the first head. */
 static __device__ __forceinline__ void join_parts(const qn_crun &a, const qn_att &t, const heads &h, const share &s, uint32_t tag, who me)
 {
-    const int d = t.d_head, warp = (int)me.warp, lane = (int)me.lane;
+    const int d = t.d_head, warp = (int)me.warp(), lane = (int)me.lane();
 #pragma unroll 1
     for (int head = (int)(gridDim.x - 1 - blockIdx.x); head < t.n_head; head += (int)gridDim.x) {
 #pragma unroll 1

@@ -5,8 +5,22 @@
 #include "kernel/cuda/attend.cuh"
 #include "kernel/cuda/products.cuh"
 
+/* How far a warp is: in shared memory, since a register held through a whole phase is one that spills, and the stacks of 512 threads
+ * do not fit what is left of the first cache: each reload would come from the second. */
+struct __align__(16) mind {
+    uint32_t k, tag;          /* the phase; the tag of what it sends */
+    uint32_t stages;          /* of earlier tokens */
+    uint32_t linears;         /* phases that multiplied, of this launch */
+    uint32_t next, n;         /* the task behind the one at hand; how many there are, for one token */
+    uint32_t task;            /* which of the two places has the one at hand */
+    uint32_t token, at_phase; /* of this launch */
+    int id;                   /* the token itself */
+    const qn_task *list;
+};
+
 struct shared_state {
     slots s;
+    mind minds[QN_P_WARPS];
     qn_task tasks[QN_P_WARPS][2];   /* a warp's task at hand, and the next */
     qn_phase phases[QN_P_WARPS][2]; /* likewise: every warp has its own, so that nobody waits for another's copy */
     qn_att att;
@@ -14,15 +28,6 @@ struct shared_state {
     float4 squares[2][QN_P_WARPS / 4];
     float sums[2][QN_P_WARPS][8]; /* of parts of rows */
     unsigned long long best[QN_P_WARPS * 8];
-};
-
-/* How far a warp is. */
-struct place_in {
-    uint32_t k, tag;          /* the phase; the tag of what it sends */
-    uint32_t stages;          /* of earlier tokens */
-    uint32_t linears;         /* phases that multiplied, of this launch */
-    uint32_t next, n;         /* the task behind the one at hand; how many there are, for one token */
-    uint32_t task;            /* which of the two places has the one at hand */
 };
 
 /* ---- the input of a phase, in shared memory */
@@ -121,7 +126,7 @@ static __device__ __noinline__ void add_normed(const qn_phase *p, float4 *x, flo
         ss += squares(v);
     }
     ss = sum32(ss);
-    if (me.lane == 0) reinterpret_cast<float *>(part)[me.warp] = ss;
+    if (me.lane() == 0) reinterpret_cast<float *>(part)[me.warp()] = ss;
     sync_consumers();
     const float s = rsqrtf(__fdividef(sum_of(part), (float)p->cols) + p->eps);
 #pragma unroll 1
@@ -180,25 +185,25 @@ static __device__ __forceinline__ float form_input(const qn_phase *p, float4 *x,
 
 /* Brings the input into its forms. */
 static __device__ __forceinline__ void bring_input(const qn_phase *p, const qn_crun &a, float4 *x, uint8_t *room, shared_state *st,
-                                                   const place_in &m, int id, who me)
+                                                   const mind *m, who me)
 {
-    const uint32_t tag = m.tag - (m.k - p->from), in = p->in;
+    const uint32_t tag = m->tag - (m->k - p->from), linears = m->linears, in = p->in;
     float ss;
     if (in == QN_IN_add) {
-        ss = p->cols <= 4 * CONSUMERS ? form_input<true, true, 1>(p, x, room, tag, st, m.linears, me.thread)
-                                      : form_input<true, true, 4>(p, x, room, tag, st, m.linears, me.thread);
+        ss = p->cols <= 4 * CONSUMERS ? form_input<true, true, 1>(p, x, room, tag, st, linears, me.thread)
+                                      : form_input<true, true, 4>(p, x, room, tag, st, linears, me.thread);
     } else if (in == QN_IN_copy) {
-        if (p->cols <= 4 * CONSUMERS) form_input<false, true, 1>(p, x, room, tag, st, m.linears, me.thread);
-        else form_input<false, true, 4>(p, x, room, tag, st, m.linears, me.thread);
+        if (p->cols <= 4 * CONSUMERS) form_input<false, true, 1>(p, x, room, tag, st, linears, me.thread);
+        else form_input<false, true, 4>(p, x, room, tag, st, linears, me.thread);
     } else {
-        if (in == QN_IN_embed) bring_embedded(at<const qn_wmat>(a.tables)[p->index], x, p->cols / 4, id, p->factor, me.thread);
-        wait_for_done(st, m.linears);
-        if (in == QN_IN_post) add_normed(p, x, reinterpret_cast<float4 *>(room), tag, st->squares[m.linears & 1], me);
+        if (in == QN_IN_embed) bring_embedded(at<const qn_wmat>(a.tables)[p->index], x, p->cols / 4, m->id, p->factor, me.thread);
+        wait_for_done(st, linears);
+        if (in == QN_IN_post) add_normed(p, x, reinterpret_cast<float4 *>(room), tag, st->squares[linears & 1], me);
         ss = form_input<true, false, 1>(p, x, room, tag, st, 0, me.thread);
     }
     if (in != QN_IN_copy) {
         ss = sum32(ss);
-        if (me.lane == 0) reinterpret_cast<float *>(st->squares[m.linears & 1])[me.warp] = ss;
+        if (me.lane() == 0) reinterpret_cast<float *>(st->squares[linears & 1])[me.warp()] = ss;
     }
     sync_consumers();
 }
@@ -249,54 +254,29 @@ static __device__ __forceinline__ float bias_of(const qn_task *t, const look &l,
 static __device__ __forceinline__ float join_parts_of(float v, const look &l, uint32_t part, float (*sums)[8], who me)
 {
     const uint32_t n = 1u << l.parts;
-    if (me.lane % 4 == 0) sums[me.warp][me.lane / 4] = v;
-    asm volatile("bar.sync %0, %1;" :: "r"(2 + (me.warp >> l.parts)), "r"(32 * n) : "memory");
+    if (me.lane() % 4 == 0) sums[me.warp()][me.lane() / 4] = v;
+    asm volatile("bar.sync %0, %1;" :: "r"(2 + (me.warp() >> l.parts)), "r"(32 * n) : "memory");
     if (part) return v;
     float s = 0;
-    for (uint32_t i = 0; i < n; i++) s += sums[me.warp + i][me.lane / 4];
+    for (uint32_t i = 0; i < n; i++) s += sums[me.warp() + i][me.lane() / 4];
     return s;
 }
 
 /* What a task has made. */
-static __device__ __forceinline__ void put_task(uint64_t dst, const look &l, float v, const task &t, uint32_t tag,
+static __device__ __forceinline__ void put_task(const qn_phase *p, const look &l, float v, const qn_task *t, uint32_t tag,
                                                 unsigned long long *best, who me)
 {
     if (l.gated) v = gate(v, l.out == QN_OUT_gelu) * __shfl_xor_sync(~0u, v, 16 >> (l.rows - 1));
     const float next = __shfl_xor_sync(~0u, v, 16);
-    const uint32_t log = l.rows - l.gated, row = t.row() + l.mine;
-    if (t.part() || me.lane & ((32u >> log) - 1) || l.mine >= t.rows()) return;
+    const uint32_t log = l.rows - l.gated, row = t->row + l.mine;
+    if (t->part || me.lane() & ((32u >> log) - 1) || l.mine >= t->rows) return;
     if (l.out == QN_OUT_logits) {
-        at<float>(dst)[row] = v;
+        at<float>(p->dst)[row] = v;
         const unsigned long long key = key_of(v, row);
         if (key > best[me.thread / 4]) best[me.thread / 4] = key;
     } else if (l.mine % 2 == 0) {
-        put8(at<uint64_t>(dst) + row / 2, pack(v, next, tag));
+        put8(at<uint64_t>(p->dst) + row / 2, pack(v, next, tag));
     }
-}
-
-/* ---- descriptions come while the ones before are used; wait_copies and a barrier of the warp before they are read */
-
-static __device__ __forceinline__ void copy16(void *to, const void *from, uint32_t n, uint32_t lane)
-{
-    if (lane < n)
-        asm volatile("cp.async.ca.shared.global [%0], [%1], 16;"
-                     :: "r"(shared_at(to) + 16 * lane), "l"(static_cast<const uint8_t *>(from) + 16 * lane) : "memory");
-}
-
-static __device__ __forceinline__ void wait_copies()
-{
-    asm volatile("cp.async.wait_all;" ::: "memory");
-    __syncwarp();
-}
-
-static __device__ __forceinline__ void bring_phase(const qn_crun &a, uint32_t k, qn_phase *to, uint32_t lane)
-{
-    copy16(to, at<const qn_phase>(a.phases) + k, sizeof(qn_phase) / 16, lane);
-}
-
-static __device__ __forceinline__ void bring_task(const qn_task *list, uint32_t i, qn_task *to, uint32_t lane)
-{
-    copy16(to, list + i, sizeof(qn_task) / 16, lane);
 }
 
 static __device__ __forceinline__ task task_at(const qn_task *t)
@@ -305,41 +285,51 @@ static __device__ __forceinline__ task task_at(const qn_task *t)
     return { w[0], w[1] };
 }
 
-/* The tasks of a phase that this warp has; the first is at hand. */
-static __device__ __forceinline__ void run_tasks(const qn_phase *p, const qn_task *list, uint32_t input, uint32_t ring, shared_state *st,
-                                                 place_in &m, task t, float bias, bool ready, const look &l, who me)
+/* What comes of a task whose last stage it was. Everything is read anew: nothing is held through the products. */
+static __device__ __forceinline__ void finish_task(const qn_phase *p, const qn_task *t, const float v[8], float norm, float bias,
+                                                   uint32_t joins, shared_state *st, const mind *m, who me)
 {
-    const forms f = forms_of(p->forms, (p->cols + 255) & ~255u);
-    const float norm = norm_of(p, st->squares[m.linears & 1]);
-    const uint64_t dst = p->dst;
+    const look l = look_of(p, me.lane());
+    float sum = sum_rows(v, l.rows, me.lane());
+    if (l.parts) sum = join_parts_of(sum, l, t->part, st->sums[joins & 1], me);
+    put_task(p, l, fmaf(sum, norm, bias), t, m->tag, st->best, me);
+}
+
+/* The tasks of a phase that this warp has; the first is at hand. ready: its stage has come; bias: of its rows. */
+static __device__ __forceinline__ void run_tasks(const qn_phase *p, uint32_t input, uint32_t ring, shared_state *st, mind *m, float bias,
+                                                 bool ready, who me)
+{
+    const float norm = norm_of(p, st->squares[m->linears & 1]);
     float v[8];
 #pragma unroll 1
-    for (uint32_t joins = 0;;) {
-        const uint32_t seq = m.stages + t.stage(), slot = seq % QN_P_SLOTS, flags = t.flags();
-        bring_task(list, m.next, &st->tasks[me.warp][m.task ^ 1], me.lane);
-        m.next = m.next + 1 < m.n ? m.next + 1 : 0;
-        m.task ^= 1;
-        if (flags & QN_T_begins) {
+    for (uint32_t joins = 0, here = m->task;; here ^= 1) {
+        const qn_task *now = &st->tasks[me.warp()][here];
+        const uint32_t next = m->next;
+        copy16(&st->tasks[me.warp()][here ^ 1], m->list + next, sizeof(qn_task) / 16, me.lane());
+        if (now->flags & QN_T_begins) {
 #pragma unroll
             for (int i = 0; i < 8; i++) v[i] = 0;
         }
-        if (!ready) wait_for(&st->s.full[slot], seq / QN_P_SLOTS & 1);
-        if (l.rows == 1) add_task<2>(t, f, input, ring, me.lane, v);
-        else if (l.rows == 2) add_task<4>(t, f, input, ring, me.lane, v);
-        else add_task<8>(t, f, input, ring, me.lane, v);
-        __syncwarp();
-        arrive(&st->s.empty[slot], t.weight()); /* every lane: the race checker does not follow one for its warp */
-        if (flags & QN_T_last) arrive(&st->done, 1);
-        if (flags & QN_T_ends) {
-            float sum = sum_rows(v, l.rows, me.lane);
-            if (l.parts) sum = join_parts_of(sum, l, t.part(), st->sums[joins++ & 1], me);
-            put_task(dst, l, fmaf(sum, norm, bias), t, m.tag, st->best, me);
+        const uint32_t seq = m->stages + now->stage;
+        if (!ready) wait_for(&st->s.full[seq % QN_P_SLOTS], seq / QN_P_SLOTS & 1);
+        {
+            const uint32_t rows = look_of(p, me.lane()).rows;
+            const forms f = forms_of(p->forms, (p->cols + 255) & ~255u);
+            if (rows == 1) add_task<2>(task_at(now), f, input, ring, me.lane(), v);
+            else if (rows == 2) add_task<4>(task_at(now), f, input, ring, me.lane(), v);
+            else add_task<8>(task_at(now), f, input, ring, me.lane(), v);
         }
+        __syncwarp();
+        if (me.lane() == 0) m->next = next + 1 < m->n ? next + 1 : 0, m->task = here ^ 1;
+        const uint32_t flags = now->flags;
+        arrive(&st->s.empty[(m->stages + now->stage) % QN_P_SLOTS], now->weight); /* every lane: the race checker does not follow
+            one for its warp */
+        if (flags & QN_T_last) arrive(&st->done, 1);
+        if (flags & QN_T_ends) finish_task(p, now, v, norm, bias, joins++, st, m, me);
         if (flags & QN_T_last) return;
         wait_copies();
-        const qn_task *now = &st->tasks[me.warp][m.task];
-        t = task_at(now);
-        if (t.flags() & QN_T_begins) bias = bias_of(now, l, me.lane); /* its way is as long as the products */
+        now = &st->tasks[me.warp()][here ^ 1];
+        if (now->flags & QN_T_begins) bias = bias_of(now, look_of(p, me.lane()), me.lane()); /* its way is as long as the products */
         ready = false;
     }
 }
@@ -359,7 +349,7 @@ static __device__ __forceinline__ unsigned long long best_of_warp(unsigned long 
 
 static __device__ __noinline__ int choose_token(const qn_crun &a, shared_state *st, uint32_t token, who me)
 {
-    const uint32_t tag = tag_of(a, token, a.n_phases - 1), warp = me.warp, lane = me.lane;
+    const uint32_t tag = tag_of(a, token, a.n_phases - 1), warp = me.warp(), lane = me.lane();
     uint64_t *all = at<uint64_t>(a.best);
     unsigned long long best = 0;
     sync_consumers();
@@ -403,56 +393,68 @@ static __device__ __forceinline__ void stamp(const qn_crun &a, uint32_t i, uint3
     atomicMax(at<unsigned long long>(a.stamps) + i, (unsigned long long)t);
 }
 
-/* A phase of linears. */
-static __device__ __forceinline__ void walk_linear(const qn_crun &a, uint8_t *smem, const qn_phase *p, const qn_task *list,
-                                                   shared_state *st, place_in &m, int id, who me)
+/* A phase of linears. What can be done before the input comes is. */
+static __device__ __forceinline__ void walk_linear(const qn_crun &a, uint8_t *smem, const qn_phase *p, shared_state *st, mind *m, who me)
 {
-    uint8_t *room = smem + a.x_bytes;
-    const qn_task *now = &st->tasks[me.warp][m.task];
-    const task t = task_at(now);
-    const bool has = t.phase() == m.k;
-    const uint32_t seq = m.stages + t.stage();
-    const look l = look_of(p, me.lane);
-    const bool ready = has && passed(&st->s.full[seq % QN_P_SLOTS], seq / QN_P_SLOTS & 1);
-    const float bias = has ? bias_of(now, l, me.lane) : 0.f; /* before the input comes, like all that can be */
-    if (p->att && me.warp == QN_P_WARPS - 1)
-        copy16(&st->att, at<const qn_att>(a.atts) + (p->att - 1), sizeof(qn_att) / 16, me.lane);
-    bring_input(p, a, reinterpret_cast<float4 *>(smem), room, st, m, id, me);
-    if (has) run_tasks(p, list, shared_at(room), ring_at(a, smem), st, m, t, bias, ready, l, me);
+    const qn_task *now = &st->tasks[me.warp()][m->task];
+    const bool has = now->phase == m->k;
+    bool ready = false;
+    float bias = 0;
+    if (has) {
+        const uint32_t seq = m->stages + now->stage;
+        ready = passed(&st->s.full[seq % QN_P_SLOTS], seq / QN_P_SLOTS & 1);
+        bias = bias_of(now, look_of(p, me.lane()), me.lane());
+    }
+    if (p->att && me.warp() == QN_P_WARPS - 1)
+        copy16(&st->att, at<const qn_att>(a.atts) + (p->att - 1), sizeof(qn_att) / 16, me.lane());
+    bring_input(p, a, reinterpret_cast<float4 *>(smem), smem + a.x_bytes, st, m, me);
+    if (has) run_tasks(p, shared_at(smem) + a.x_bytes, ring_at(a, smem), st, m, bias, ready, me);
     else arrive(&st->done, 1);
-    m.linears++;
+    __syncwarp();
+    if (me.lane() == 0) m->linears++;
+}
+
+static __device__ __forceinline__ void begin_walk(const qn_crun &a, shared_state *st, mind *m, who me)
+{
+    const uint32_t *begins = at<const uint32_t>(a.task_at) + blockIdx.x * QN_P_WARPS + me.warp();
+    const uint32_t n = begins[1] - begins[0];
+    const qn_task *list = at<const qn_task>(a.tasks) + begins[0];
+    if (me.lane() == 0)
+        *m = { 0, tag_of(a, 0, 0), 0, 0, n > 1, n, 0, 0, 0, a.next ? *at<const int>(a.next) : a.token, list };
+    copy16(&st->tasks[me.warp()][0], list, sizeof(qn_task) / 16, me.lane());
+    copy16(&st->phases[me.warp()][0], at<const qn_phase>(a.phases), sizeof(qn_phase) / 16, me.lane());
+    stamp(a, 0, me.thread);
 }
 
 template <bool WIDE, int LANES>
 static __device__ __forceinline__ void walk(const qn_crun &a, uint8_t *smem, shared_state *st, who me)
 {
-    const uint32_t *begins = at<const uint32_t>(a.task_at) + blockIdx.x * QN_P_WARPS + me.warp;
-    const qn_task *list = at<const qn_task>(a.tasks) + begins[0];
-    place_in m = { 0, tag_of(a, 0, 0), 0, 0, 0, begins[1] - begins[0], 0 };
-    const uint32_t n_stages = at<const uint32_t>(a.stage_at)[blockIdx.x + 1] - at<const uint32_t>(a.stage_at)[blockIdx.x];
-    int id = a.next ? *at<const int>(a.next) : a.token;
-    m.next = m.n > 1;
-    bring_task(list, 0, &st->tasks[me.warp][0], me.lane);
-    bring_phase(a, 0, &st->phases[me.warp][0], me.lane);
-    stamp(a, 0, me.thread);
+    mind *m = &st->minds[me.warp()];
+    begin_walk(a, st, m, me);
 #pragma unroll 1
-    for (uint32_t token = 0, at_phase = 0; token < a.n_tokens;) {
+    for (;;) {
         wait_copies();
-        bring_phase(a, m.k + 1 < a.n_phases ? m.k + 1 : 0, &st->phases[me.warp][(at_phase + 1) & 1], me.lane);
-        const qn_phase *p = &st->phases[me.warp][at_phase & 1];
+        const uint32_t next = m->k + 1 < a.n_phases ? m->k + 1 : 0, here = m->at_phase & 1;
+        copy16(&st->phases[me.warp()][here ^ 1], at<const qn_phase>(a.phases) + next, sizeof(qn_phase) / 16, me.lane());
+        const qn_phase *p = &st->phases[me.warp()][here];
         if (p->op == QN_I_attend) {
             sync_consumers(); /* its description is there, the room free */
-            run_attend<WIDE, LANES>(a, st->att, reinterpret_cast<float *>(smem + a.x_bytes), a.pos + (int)token, m.tag - (m.k - p->from),
-                                    m.tag, me);
+            run_attend<WIDE, LANES>(a, st->att, reinterpret_cast<float *>(smem + a.x_bytes), a.pos + (int)m->token,
+                                    m->tag - (m->k - p->from), m->tag, me);
         } else {
-            walk_linear(a, smem, p, list, st, m, id, me);
+            walk_linear(a, smem, p, st, m, me);
         }
         __syncwarp();
-        stamp(a, at_phase + 1, me.thread);
-        m.k++, m.tag++, at_phase++;
-        if (m.k < a.n_phases) continue;
-        id = choose_token(a, st, token, me);
-        m.k = 0, m.stages += n_stages, token++;
+        stamp(a, m->at_phase + 1, me.thread);
+        __syncwarp();
+        if (me.lane() == 0) m->k++, m->tag++, m->at_phase++;
+        __syncwarp();
+        if (m->k < a.n_phases) continue;
+        const int id = choose_token(a, st, m->token, me);
+        const uint32_t *stage_at = at<const uint32_t>(a.stage_at) + blockIdx.x;
+        if (me.lane() == 0) m->k = 0, m->stages += stage_at[1] - stage_at[0], m->id = id, m->token++;
+        __syncwarp();
+        if (m->token == a.n_tokens) return;
     }
 }
 
@@ -469,7 +471,7 @@ static __device__ __forceinline__ void take_registers() { }
 /* Heads of up to 8 * LANES values; WIDE: an f32 cache. */
 template <bool WIDE, int LANES> static __device__ __forceinline__ void persist(const qn_crun &a, uint8_t *smem, shared_state &st)
 {
-    static_assert(sizeof(shared_state) <= 8192, "deal.c leaves so much");
+    static_assert(sizeof(shared_state) <= 9216, "deal.c leaves so much");
     const who me = who_am_i();
     if (threadIdx.x < QN_P_SLOTS) {
         init_barrier(&st.s.full[threadIdx.x], ARRIVALS);
@@ -479,9 +481,9 @@ template <bool WIDE, int LANES> static __device__ __forceinline__ void persist(c
     if (threadIdx.x < QN_P_WARPS * 8) st.best[threadIdx.x] = 0;
     if (threadIdx.x == QN_P_SLOTS) init_barrier(&st.done, 32 * QN_P_WARPS), fence_barriers();
     __syncthreads();
-    if (me.warp >= QN_P_WARPS) {
+    if (me.warp() >= QN_P_WARPS) {
         give_registers();
-        if (me.warp == QN_P_WARPS) bring_weights(a, &st.s, ring_at(a, smem));
+        if (me.warp() == QN_P_WARPS) bring_weights(a, &st.s, ring_at(a, smem));
     } else {
         take_registers();
         walk<WIDE, LANES>(a, smem, &st, me);

@@ -4,8 +4,8 @@
 #pragma once
 #include "kernel/cuda/wire.cuh"
 
-#define STAGE_LANES (sizeof(qn_stage) / 16)
-#define STAGES_AT_ONCE (32 / STAGE_LANES) /* descriptions that the lanes of a warp bring together */
+#define STAGE_LANES (uint32_t)(sizeof(qn_stage) / 16)
+#define STAGES_AT_ONCE (uint32_t)(32 / STAGE_LANES) /* descriptions that the lanes of a warp bring together */
 static_assert(32 % STAGE_LANES == 0, "lanes of a warp copy descriptions of stages");
 
 struct slots {
@@ -162,28 +162,42 @@ static __device__ void warm_rows(const qn_crun &a, const qn_att &t, int pos, uin
     }
 }
 
-/* The warp that brings weights. Descriptions come eight at a time, while the eight before are used: a lane has 16 bytes of one. */
+/* 16 bytes for each of the first n lanes; wait_copies before they are read. */
+static __device__ __forceinline__ void copy16(void *to, const void *from, uint32_t n, uint32_t lane)
+{
+    if (lane < n)
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 16;"
+                     :: "r"(shared_at(to) + 16 * lane), "l"(static_cast<const uint8_t *>(from) + 16 * lane) : "memory");
+}
+
+static __device__ __forceinline__ void wait_copies()
+{
+    asm volatile("cp.async.wait_all;" ::: "memory");
+    __syncwarp();
+}
+
+/* The warp that brings weights. Descriptions come eight at a time, while the eight before are used; the list begins anew with
+ * every token, and its last eight may be fewer. */
 static __device__ __forceinline__ void bring_weights(const qn_crun &a, slots *s, uint32_t ring)
 {
     const uint32_t lane = threadIdx.x % 32, first = at<const uint32_t>(a.stage_at)[blockIdx.x];
-    const uint32_t n = at<const uint32_t>(a.stage_at)[blockIdx.x + 1] - first, which = lane / STAGE_LANES, part = lane % STAGE_LANES;
-    const uint4 *list = at<const uint4>(a.stages) + (size_t)first * STAGE_LANES;
+    const uint32_t n = at<const uint32_t>(a.stage_at)[blockIdx.x + 1] - first;
+    const qn_stage *list = at<const qn_stage>(a.stages) + first;
     const uint64_t policy = read_once();
-    uint32_t used = 0, seq = 0;
+    uint32_t used = 0, seq = 0, half = 0;
     if (n == 0) return;
-    uint32_t ahead = which % n; /* the description that this lane has 16 bytes of next */
-    uint4 later = make_uint4(0, 0, 0, 0);
-    reinterpret_cast<uint4 *>(&s->stage[which])[part] = list[ahead * STAGE_LANES + part];
-    __syncwarp();
+    copy16(s->stage, list, STAGE_LANES * min(n, STAGES_AT_ONCE), lane);
 #pragma unroll 1
     for (uint32_t t = 0; t < a.n_tokens; t++) {
 #pragma unroll 1
         for (uint32_t i = 0; i < n; i++, seq++) {
-            const qn_stage *now = &s->stage[seq % (2 * STAGES_AT_ONCE)];
-            if (seq % STAGES_AT_ONCE == 0) {
-                ahead = (ahead + STAGES_AT_ONCE) % n;
-                later = list[ahead * STAGE_LANES + part];
+            if (i % STAGES_AT_ONCE == 0) {
+                wait_copies();
+                const uint32_t next = i + STAGES_AT_ONCE < n ? i + STAGES_AT_ONCE : 0;
+                half = i == 0 && t == 0 ? 0 : half ^ STAGES_AT_ONCE;
+                copy16(&s->stage[half ^ STAGES_AT_ONCE], list + next, STAGE_LANES * min(n - next, STAGES_AT_ONCE), lane);
             }
+            const qn_stage *now = &s->stage[half + i % STAGES_AT_ONCE];
             const uint32_t back = now->back;
             while ((int32_t)(used + back - seq - 1) < 0) { /* stage seq - back is used when that many + 1 are */
                 wait_for(&s->empty[used % QN_P_SLOTS], used / QN_P_SLOTS & 1);
@@ -191,10 +205,6 @@ static __device__ __forceinline__ void bring_weights(const qn_crun &a, slots *s,
             }
             copy_stage(now, ring, &s->full[seq % QN_P_SLOTS], lane, policy);
             if (now->flags & QN_S_kv) warm_rows(a, at<const qn_att>(a.atts)[now->att], a.pos + (int)t, lane);
-            if ((seq + 1) % STAGES_AT_ONCE == 0) {
-                reinterpret_cast<uint4 *>(&s->stage[(seq + 1 + which) % (2 * STAGES_AT_ONCE)])[part] = later;
-                __syncwarp();
-            }
         }
     }
 }

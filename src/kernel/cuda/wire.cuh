@@ -6,13 +6,17 @@
 #define CONSUMERS (32 * QN_P_WARPS) /* threads that compute; one warp more brings weights */
 
 /* Which thread this is: asked once, since the compiler asks again wherever a register is short, and each answer takes its time. */
-struct who { uint32_t thread, warp, lane; };
+struct who {
+    uint32_t thread;
+    __device__ __forceinline__ uint32_t warp() const { return thread / 32; }
+    __device__ __forceinline__ uint32_t lane() const { return thread % 32; }
+};
 
 static __device__ __forceinline__ who who_am_i()
 {
-    uint32_t t;
-    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(t));
-    return { t, t / 32, t % 32 };
+    who me;
+    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(me.thread));
+    return me;
 }
 
 static __device__ __forceinline__ void sync_consumers() { asm volatile("bar.sync 1, %0;" :: "n"(CONSUMERS) : "memory"); }
