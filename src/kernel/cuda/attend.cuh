@@ -35,8 +35,9 @@ template <bool WIDE> static __device__ __forceinline__ void spread(const eight<W
 
 /* One head by one warp: its values as they come, norm, rotation, scale. angles NULL: as it is. */
 static __device__ __forceinline__ void turn_head(const qn_att &t, uint32_t from, uint64_t norm, const float2 *angles, float scale,
-                                                 uint32_t tag, float *to, who me)
+                                                 uint32_t tag, float *to)
 {
+    const who me = who_am_i();
     const int lane = (int)me.lane(), d = t.d_head, half = angles ? t.d_rot / 2 : 0;
     float2 angle[4]; /* asked for first: they are far away */
     float ss = 0;
@@ -69,15 +70,16 @@ static __device__ __forceinline__ void turn_head(const qn_att &t, uint32_t from,
 
 /* The queries, and where the newest token belongs to this part its key and value; one of the blocks that have them stores them. */
 static __device__ __forceinline__ void prepare_heads(const qn_att &t, const heads &h, const int *pages, const share &s, int pos,
-                                                     uint32_t tag, who me)
+                                                     uint32_t tag)
 {
+    const who me = who_am_i();
     const int warp = (int)me.warp(), lane = (int)me.lane(), d = t.d_head;
     const bool query = warp < s.heads, is_v = warp == QN_P_WARPS - 1;
     if (!query && (s.end != pos + 1 || warp < QN_P_WARPS - 2)) return;
     float *mine = query ? h.q + warp * d : is_v ? h.v : h.k;
     const uint32_t from = query ? t.q_at + (s.head + warp) * d : (is_v ? t.v_at : t.k_at) + s.kv * d;
     const float2 *angles = !query && is_v ? NULL : at<const float2>(t.angles) + (size_t)pos * (t.d_rot / 2);
-    turn_head(t, from, query ? t.q_norm : is_v ? 0 : t.k_norm, angles, query ? t.scale : 1.f, tag, mine, me);
+    turn_head(t, from, query ? t.q_norm : is_v ? 0 : t.k_norm, angles, query ? t.scale : 1.f, tag, mine);
     if (query) return;
     const bool stores = s.head == s.kv * (t.n_head / t.n_kv);
     const size_t row_bytes = (size_t)t.n_kv * d * (t.type == QN_KVT_f16 ? 2 : 4);
@@ -126,8 +128,9 @@ static __device__ __forceinline__ void see_token(running<HEADS> &r, const float4
 
 /* What the warp's lanes made of their tokens, as one; to made[head, d + 2]. */
 template <int LANES, int HEADS>
-static __device__ __forceinline__ void join_lanes(running<HEADS> &r, int n_heads, int d, int mine, float *made, who me)
+static __device__ __forceinline__ void join_lanes(running<HEADS> &r, int n_heads, int d, int mine, float *made)
 {
+    const who me = who_am_i();
 #pragma unroll
     for (int h = 0; h < HEADS; h++) {
         if (h >= n_heads) break;
@@ -162,9 +165,9 @@ static __device__ __forceinline__ const uint8_t *row_of(const place &p, int toke
 
 /* This block's part. d is a multiple of 8. */
 template <bool WIDE, int LANES, int HEADS>
-static __device__ __forceinline__ void attend_part(const qn_crun &a, const qn_att &t, const heads &h, const share &s, int pos, uint32_t tag,
-                                                   who me)
+static __device__ __forceinline__ void attend_part(const qn_crun &a, const qn_att &t, const heads &h, const share &s, int pos, uint32_t tag)
 {
+    const who me = who_am_i();
     const int warp = (int)me.warp(), lane = (int)me.lane(), d = t.d_head, group = s.heads;
     const int sets = (group + HEADS - 1) / HEADS, stripes = QN_P_WARPS / sets, set = warp % sets, stripe = warp / sets;
     const int mine = lane % LANES, each = 32 / LANES, step = stripes * each; /* LANES of a token */
@@ -176,7 +179,7 @@ static __device__ __forceinline__ void attend_part(const qn_crun &a, const qn_at
     bool old = busy && whole && p < s.end && p != pos;
     const uint8_t *row = old ? row_of(at_row, p) : NULL;
     eight<WIDE> k = load8<WIDE>(row, old), v = load8<WIDE>(row + to_values, old);
-    prepare_heads(t, h, at_row.pages, s, pos, tag, me);
+    prepare_heads(t, h, at_row.pages, s, pos, tag);
     sync_consumers();
     running<HEADS> r;
     const int n_heads = min(HEADS, group - set * HEADS);
@@ -203,15 +206,16 @@ static __device__ __forceinline__ void attend_part(const qn_crun &a, const qn_at
         k = load8<WIDE>(row, old), v = load8<WIDE>(row + to_values, old);
         see_token<LANES, HEADS>(r, q, there, x, y); /* lanes past the head's end have keys of 0 */
     }
-    if (busy) join_lanes<LANES, HEADS>(r, n_heads, d, mine, h.made + (stripe * group + set * HEADS) * (d + 2), me);
+    if (busy) join_lanes<LANES, HEADS>(r, n_heads, d, mine, h.made + (stripe * group + set * HEADS) * (d + 2));
     sync_consumers();
 }
 
 /* What n (at most 32) results of a head make together, by one warp; they lie `step` floats apart: values, the largest score, the sum. */
 struct joined_head { const float *p; int n, step; float factor, top, sum; }; /* factor: of result `lane` */
 
-static __device__ __forceinline__ joined_head join_head(const float *p, int n, int step, int d, who me)
+static __device__ __forceinline__ joined_head join_head(const float *p, int n, int step, int d)
 {
+    const who me = who_am_i();
     const int lane = (int)me.lane();
     const float top = lane < n ? p[lane * step + d] : -1e30f, sum = lane < n ? p[lane * step + d + 1] : 0.f, most = max32(top);
     const float factor = __expf(top - most);
@@ -239,11 +243,12 @@ static __device__ __forceinline__ void send_head(const qn_att &t, const joined_h
 
 /* A warp for each head. */
 static __device__ __forceinline__ void send_part(const qn_crun &a, const qn_att &t, const heads &h, const share &s, int stripes,
-                                                 uint32_t tag, who me)
+                                                 uint32_t tag)
 {
+    const who me = who_am_i();
     const int d = t.d_head, warp = (int)me.warp(), lane = (int)me.lane();
     if (warp >= s.heads) return;
-    const joined_head j = join_head(h.made + warp * (d + 2), stripes, s.heads * (d + 2), d, me);
+    const joined_head j = join_head(h.made + warp * (d + 2), stripes, s.heads * (d + 2), d);
     uint64_t *to = at<uint64_t>(a.parts) + (size_t)((s.head + warp) * t.chunks + s.part) * (d + 2);
 #pragma unroll 1
     for (int i = 2 * lane; i - 2 * lane < d; i += 64) {
@@ -260,8 +265,9 @@ static __device__ __forceinline__ void send_part(const qn_crun &a, const qn_att 
 }
 
 /* Blocks that have no part come first: the last block has the first head. */
-static __device__ __forceinline__ void join_parts(const qn_crun &a, const qn_att &t, const heads &h, const share &s, uint32_t tag, who me)
+static __device__ __forceinline__ void join_parts(const qn_crun &a, const qn_att &t, const heads &h, const share &s, uint32_t tag)
 {
+    const who me = who_am_i();
     const int d = t.d_head, warp = (int)me.warp(), lane = (int)me.lane();
 #pragma unroll 1
     for (int head = (int)(gridDim.x - 1 - blockIdx.x); head < t.n_head; head += (int)gridDim.x) {
@@ -273,7 +279,7 @@ static __device__ __forceinline__ void join_parts(const qn_crun &a, const qn_att
         }
         sync_consumers();
         if (64 * warp < d) {
-            const joined_head j = join_head(h.parts, s.parts, d + 2, d, me);
+            const joined_head j = join_head(h.parts, s.parts, d + 2, d);
             const int i = 64 * warp + 2 * lane;
             const float2 v = values_of(j, i, i < d);
             if (i < d) send_head(t, j, head, v, i, tag);
@@ -284,8 +290,7 @@ static __device__ __forceinline__ void join_parts(const qn_crun &a, const qn_att
 
 /* tag: of what is read; made: of what is sent. */
 template <bool WIDE, int LANES>
-static __device__ __forceinline__ void run_attend(const qn_crun &a, const qn_att &t, float *room, int pos, uint32_t tag, uint32_t made,
-                                                  who me)
+static __device__ __forceinline__ void run_attend(const qn_crun &a, const qn_att &t, float *room, int pos, uint32_t tag, uint32_t made)
 {
     const share s = share_of(t, pos);
     const int d = t.d_head, stripes = s.heads == 1 ? QN_P_WARPS : QN_P_WARPS / ((s.heads + 1) / 2);
@@ -293,10 +298,10 @@ static __device__ __forceinline__ void run_attend(const qn_crun &a, const qn_att
     h.q = room;
     h.k = h.q + s.heads * d, h.v = h.k + d, h.made = h.v + d, h.parts = h.made + stripes * s.heads * (d + 2);
     if (s.part < s.parts) {
-        if (s.heads == 1) attend_part<WIDE, LANES, 1>(a, t, h, s, pos, tag, me);
-        else attend_part<WIDE, LANES, 2>(a, t, h, s, pos, tag, me);
-        send_part(a, t, h, s, stripes, made, me);
+        if (s.heads == 1) attend_part<WIDE, LANES, 1>(a, t, h, s, pos, tag);
+        else attend_part<WIDE, LANES, 2>(a, t, h, s, pos, tag);
+        send_part(a, t, h, s, stripes, made);
         sync_consumers();
     }
-    if (s.parts > 1) join_parts(a, t, h, s, made, me);
+    if (s.parts > 1) join_parts(a, t, h, s, made);
 }

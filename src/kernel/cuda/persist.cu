@@ -38,30 +38,28 @@ static __device__ __forceinline__ float largest(float4 v)
     return fmaxf(fmaxf(fabsf(v.x), fabsf(v.y)), fmaxf(fabsf(v.z), fabsf(v.w)));
 }
 
-/* Four values to integers, by all lanes of a warp: they share a scale, eight of them have a block. Value = scale * (128 * high + low). */
+/* Four values to integers, by all lanes of a warp: they share a scale, eight of them have a block. Value = scale * (256 * high + low), both
+ * of them signed bytes. Adding 1.5 * 2^23 leaves a float's integer in its last bits. */
 static __device__ __forceinline__ void turn_to_ints(uint8_t *room, const forms &f, uint32_t t, float4 v, bool sums)
 {
     const float most = __uint_as_float(__reduce_max_sync(~0u, __float_as_uint(largest(v)))); /* floats above 0 are ordered as integers */
-    const float inverse = most > 0 ? __fdividef(16256.f, most) : 0.f, scale = most * (1.f / 16256.f); /* 127 * 128 */
-    const int q[4] = { __float2int_rn(v.x * inverse), __float2int_rn(v.y * inverse), __float2int_rn(v.z * inverse),
-                       __float2int_rn(v.w * inverse) };
-    uint32_t high = 0, low = 0;
+    const float inverse = most > 0 ? __fdividef(32512.f, most) : 0.f, scale = most * (1.f / 32512.f); /* 127 * 256 */
+    const float q[4] = { fmaf(v.x, inverse, 12582912.f), fmaf(v.y, inverse, 12582912.f), fmaf(v.z, inverse, 12582912.f),
+                         fmaf(v.w, inverse, 12582912.f) };
+    uint32_t low[4], high[4]; /* low bytes are signed, so the high ones are those of 128 more */
 #pragma unroll
-    for (int i = 0; i < 4; i++) {
-        const int h = (q[i] + 64) >> 7;
-        high |= (uint32_t)(h & 255) << (8 * i);
-        low |= (uint32_t)((q[i] - h * 128) & 255) << (8 * i);
-    }
+    for (int i = 0; i < 4; i++) low[i] = __float_as_uint(q[i]), high[i] = __float_as_uint(q[i] + 128.f);
     int sum = 0;
     if (sums) { /* of a block; only what has a minimum needs it */
-        sum = q[0] + q[1] + q[2] + q[3];
+        sum = (int)(low[0] + low[1] + low[2] + low[3] - 4 * 0x4B400000u);
 #pragma unroll
         for (int o = 4; o; o >>= 1) sum += __shfl_xor_sync(~0u, sum, o);
     }
     const uint32_t b = t / 8, i = t % 8;
     uint8_t *to = room + f.ints + (i / 4) * f.plane_i + 16 * b + 4 * (i % 4);
-    *reinterpret_cast<uint32_t *>(to) = high;
-    *reinterpret_cast<uint32_t *>(to + 2 * f.plane_i) = low;
+    *reinterpret_cast<uint32_t *>(to) = __byte_perm(__byte_perm(high[0], high[1], 0x0051), __byte_perm(high[2], high[3], 0x0051), 0x5410);
+    *reinterpret_cast<uint32_t *>(to + 2 * f.plane_i) =
+        __byte_perm(__byte_perm(low[0], low[1], 0x0040), __byte_perm(low[2], low[3], 0x0040), 0x5410);
     if (i == 0) *reinterpret_cast<float2 *>(room + f.more + 8 * b) = make_float2(scale, scale * (float)sum);
 }
 
@@ -90,26 +88,25 @@ static __device__ __forceinline__ float4 four_of(ulonglong2 u)
 template <int AT_ONCE>
 static __device__ __forceinline__ void receive(ulonglong2 u[AT_ONCE], const ulonglong2 *src, uint32_t t, uint32_t n, uint32_t tag)
 {
-#pragma unroll
-    for (int j = 0; j < AT_ONCE; j++)
-        if (t + j * CONSUMERS < n) u[j] = look16(src + t + j * CONSUMERS);
     for (;;) {
         bool all = true;
+#pragma unroll
+        for (int j = 0; j < AT_ONCE; j++)
+            if (t + j * CONSUMERS < n) u[j] = look16(src + t + j * CONSUMERS);
 #pragma unroll
         for (int j = 0; j < AT_ONCE; j++) all = all && (t + j * CONSUMERS >= n || both_come(u[j], tag));
         if (__all_sync(~0u, all)) return;
         pause();
-#pragma unroll
-        for (int j = 0; j < AT_ONCE; j++)
-            if (t + j * CONSUMERS < n && !both_come(u[j], tag)) u[j] = look16(src + t + j * CONSUMERS);
     }
 }
 
 /* The same for all threads: the sum of what the warps left. */
 static __device__ __forceinline__ float sum_of(const float4 *part)
 {
-    const float4 a = part[0], b = part[1], c = part[2], d = part[3];
-    return ((a.x + a.y) + (a.z + a.w)) + ((b.x + b.y) + (b.z + b.w)) + (((c.x + c.y) + (c.z + c.w)) + ((d.x + d.y) + (d.z + d.w)));
+    float sum = 0;
+#pragma unroll
+    for (int i = 0; i < QN_P_WARPS / 4; i++) sum += (part[i].x + part[i].y) + (part[i].z + part[i].w);
+    return sum;
 }
 
 /* x += norm(src) * post, by way of the room for the input */
@@ -286,20 +283,22 @@ static __device__ __forceinline__ task task_at(const qn_task *t)
 }
 
 /* What comes of a task whose last stage it was. Everything is read anew: nothing is held through the products. */
-static __device__ __forceinline__ void finish_task(const qn_phase *p, const qn_task *t, const float v[8], float norm, float bias,
-                                                   uint32_t joins, shared_state *st, const mind *m, who me)
+static __device__ __forceinline__ void finish_task(const qn_phase *p, const qn_task *t, const float v[8], float bias, uint32_t joins,
+                                                   shared_state *st, const mind *m, who me)
 {
     const look l = look_of(p, me.lane());
+    const float norm = norm_of(p, st->squares[m->linears & 1]); /* while the sums are on their way */
     float sum = sum_rows(v, l.rows, me.lane());
     if (l.parts) sum = join_parts_of(sum, l, t->part, st->sums[joins & 1], me);
     put_task(p, l, fmaf(sum, norm, bias), t, m->tag, st->best, me);
 }
 
 /* The tasks of a phase that this warp has; the first is at hand. ready: its stage has come; bias: of its rows. */
-static __device__ __forceinline__ void run_tasks(const qn_phase *p, uint32_t input, uint32_t ring, shared_state *st, mind *m, float bias,
-                                                 bool ready, who me)
+static __device__ __forceinline__ void run_tasks(uint32_t input, uint32_t ring, shared_state *st, float bias, bool ready)
 {
-    const float norm = norm_of(p, st->squares[m->linears & 1]);
+    const who me = who_am_i();
+    mind *m = &st->minds[me.warp()];
+    const qn_phase *p = &st->phases[me.warp()][m->at_phase & 1];
     float v[8];
 #pragma unroll 1
     for (uint32_t joins = 0, here = m->task;; here ^= 1) {
@@ -325,7 +324,7 @@ static __device__ __forceinline__ void run_tasks(const qn_phase *p, uint32_t inp
         arrive(&st->s.empty[(m->stages + now->stage) % QN_P_SLOTS], now->weight); /* every lane: the race checker does not follow
             one for its warp */
         if (flags & QN_T_last) arrive(&st->done, 1);
-        if (flags & QN_T_ends) finish_task(p, now, v, norm, bias, joins++, st, m, me);
+        if (flags & QN_T_ends) finish_task(p, now, v, bias, joins++, st, m, me);
         if (flags & QN_T_last) return;
         wait_copies();
         now = &st->tasks[me.warp()][here ^ 1];
@@ -402,20 +401,22 @@ static __device__ __forceinline__ void walk_linear(const qn_crun &a, uint8_t *sm
     float bias = 0;
     if (has) {
         const uint32_t seq = m->stages + now->stage;
-        ready = passed(&st->s.full[seq % QN_P_SLOTS], seq / QN_P_SLOTS & 1);
+        ready = has_passed(&st->s.full[seq % QN_P_SLOTS], seq / QN_P_SLOTS & 1);
         bias = bias_of(now, look_of(p, me.lane()), me.lane());
     }
     if (p->att && me.warp() == QN_P_WARPS - 1)
         copy16(&st->att, at<const qn_att>(a.atts) + (p->att - 1), sizeof(qn_att) / 16, me.lane());
     bring_input(p, a, reinterpret_cast<float4 *>(smem), smem + a.x_bytes, st, m, me);
-    if (has) run_tasks(p, shared_at(smem) + a.x_bytes, ring_at(a, smem), st, m, bias, ready, me);
+    if (has) run_tasks(shared_at(smem) + a.x_bytes, ring_at(a, smem), st, bias, ready);
     else arrive(&st->done, 1);
     __syncwarp();
     if (me.lane() == 0) m->linears++;
 }
 
-static __device__ __forceinline__ void begin_walk(const qn_crun &a, shared_state *st, mind *m, who me)
+static __device__ __forceinline__ void begin_walk(const qn_crun &a, shared_state *st)
 {
+    const who me = who_am_i();
+    mind *m = &st->minds[me.warp()];
     const uint32_t *begins = at<const uint32_t>(a.task_at) + blockIdx.x * QN_P_WARPS + me.warp();
     const uint32_t n = begins[1] - begins[0];
     const qn_task *list = at<const qn_task>(a.tasks) + begins[0];
@@ -426,38 +427,50 @@ static __device__ __forceinline__ void begin_walk(const qn_crun &a, shared_state
     stamp(a, 0, me.thread);
 }
 
-template <bool WIDE, int LANES>
-static __device__ __forceinline__ void walk(const qn_crun &a, uint8_t *smem, shared_state *st, who me)
+/* What is behind a phase; false: behind the last of the last token. */
+static __device__ __forceinline__ bool end_phase(const qn_crun &a, shared_state *st)
 {
+    const who me = who_am_i();
     mind *m = &st->minds[me.warp()];
-    begin_walk(a, st, m, me);
-#pragma unroll 1
-    for (;;) {
-        wait_copies();
-        const uint32_t next = m->k + 1 < a.n_phases ? m->k + 1 : 0, here = m->at_phase & 1;
-        copy16(&st->phases[me.warp()][here ^ 1], at<const qn_phase>(a.phases) + next, sizeof(qn_phase) / 16, me.lane());
-        const qn_phase *p = &st->phases[me.warp()][here];
-        if (p->op == QN_I_attend) {
-            sync_consumers(); /* its description is there, the room free */
-            run_attend<WIDE, LANES>(a, st->att, reinterpret_cast<float *>(smem + a.x_bytes), a.pos + (int)m->token,
-                                    m->tag - (m->k - p->from), m->tag, me);
-        } else {
-            walk_linear(a, smem, p, st, m, me);
-        }
-        __syncwarp();
-        stamp(a, m->at_phase + 1, me.thread);
-        __syncwarp();
-        if (me.lane() == 0) m->k++, m->tag++, m->at_phase++;
-        __syncwarp();
-        if (m->k < a.n_phases) continue;
-        const int id = choose_token(a, st, m->token, me);
-        const uint32_t *stage_at = at<const uint32_t>(a.stage_at) + blockIdx.x;
-        if (me.lane() == 0) m->k = 0, m->stages += stage_at[1] - stage_at[0], m->id = id, m->token++;
-        __syncwarp();
-        if (m->token == a.n_tokens) return;
-    }
+    stamp(a, m->at_phase + 1, me.thread);
+    __syncwarp();
+    if (me.lane() == 0) m->k++, m->tag++, m->at_phase++;
+    __syncwarp();
+    if (m->k < a.n_phases) return true;
+    const int id = choose_token(a, st, m->token, me);
+    const uint32_t *stage_at = at<const uint32_t>(a.stage_at) + blockIdx.x;
+    if (me.lane() == 0) m->k = 0, m->stages += stage_at[1] - stage_at[0], m->id = id, m->token++;
+    __syncwarp();
+    return m->token < a.n_tokens;
 }
 
+template <bool WIDE, int LANES>
+static __device__ __forceinline__ bool walk_phase(const qn_crun &a, uint8_t *smem, shared_state *st)
+{
+    const who me = who_am_i();
+    mind *m = &st->minds[me.warp()];
+    wait_copies();
+    const uint32_t next = m->k + 1 < a.n_phases ? m->k + 1 : 0, here = m->at_phase & 1;
+    copy16(&st->phases[me.warp()][here ^ 1], at<const qn_phase>(a.phases) + next, sizeof(qn_phase) / 16, me.lane());
+    const qn_phase *p = &st->phases[me.warp()][here];
+    if (p->op == QN_I_attend) {
+        sync_consumers(); /* its description is there, the room free */
+        run_attend<WIDE, LANES>(a, st->att, reinterpret_cast<float *>(smem + a.x_bytes), a.pos + (int)m->token, m->tag - (m->k - p->from),
+                                m->tag);
+    } else {
+        walk_linear(a, smem, p, st, m, me);
+    }
+    __syncwarp();
+    return end_phase(a, st);
+}
+
+template <bool WIDE, int LANES>
+static __device__ __forceinline__ void walk(const qn_crun &a, uint8_t *smem, shared_state *st)
+{
+    begin_walk(a, st);
+#pragma unroll 1
+    while (walk_phase<WIDE, LANES>(a, smem, st)) { }
+}
 /* Twenty warps get 96 registers each; the one that only copies needs few, its three neighbours none, and what they give the others
  * take: what those spill must fit what is left of the first cache. A block can take no more than it gives. */
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
@@ -486,7 +499,7 @@ template <bool WIDE, int LANES> static __device__ __forceinline__ void persist(c
         if (me.warp() == QN_P_WARPS) bring_weights(a, &st.s, ring_at(a, smem));
     } else {
         take_registers();
-        walk<WIDE, LANES>(a, smem, &st, me);
+        walk<WIDE, LANES>(a, smem, &st);
     }
 }
 

@@ -74,7 +74,7 @@ static __device__ __forceinline__ int dot16(uint4 w, uint4 x, int sum)
     return __dp4a((int)w.w, (int)x.w, sum);
 }
 
-static __device__ __forceinline__ float joined(int high, int low) { return (float)(high * 128 + low); }
+static __device__ __forceinline__ float joined(int high, int low) { return (float)(high * 256 + low); }
 
 /* Weights of 4 and 6 bits as signed bytes, times a power of two: their top bit turned over and everything below it shifted to the
  * top of the byte is 16 * (w - 8), 4 * (w - 32). Those with a minimum stay as they are. */
