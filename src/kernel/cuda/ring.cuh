@@ -6,7 +6,8 @@
 
 #define STAGE_LANES (uint32_t)(sizeof(qn_stage) / 16)
 #define STAGES_AT_ONCE (uint32_t)(32 / STAGE_LANES) /* descriptions that the lanes of a warp bring together */
-static_assert(32 % STAGE_LANES == 0, "lanes of a warp copy descriptions of stages");
+#define EARLY 2u /* stages before its turn that one is asked for: 4 and 7 were slower */
+static_assert(32 % STAGE_LANES == 0 && EARLY <= STAGES_AT_ONCE, "lanes of a warp copy descriptions of stages");
 
 struct slots {
     qn_stage stage[2 * STAGES_AT_ONCE]; /* those at hand, and the next */
@@ -16,6 +17,20 @@ struct slots {
 static __device__ __forceinline__ void init_barrier(uint64_t *b, uint32_t n)
 {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" :: "r"(shared_at(b)), "r"(n) : "memory");
+}
+
+/* 16 bytes for each of the first n lanes; wait_copies before they are read. */
+static __device__ __forceinline__ void copy16(void *to, const void *from, uint32_t n, uint32_t lane)
+{
+    if (lane < n)
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 16;"
+                     :: "r"(shared_at(to) + 16 * lane), "l"(static_cast<const uint8_t *>(from) + 16 * lane) : "memory");
+}
+
+static __device__ __forceinline__ void wait_copies()
+{
+    asm volatile("cp.async.wait_all;" ::: "memory");
+    __syncwarp();
 }
 
 #if __CUDA_ARCH__ >= 900
@@ -63,6 +78,21 @@ static __device__ __forceinline__ uint64_t read_once()
     return policy;
 }
 
+/* Descriptions for the warp that brings weights. */
+static __device__ __forceinline__ void copy_list(qn_stage *to, const qn_stage *from, uint32_t n, uint32_t lane)
+{
+    copy16(to, from, STAGE_LANES * n, lane);
+}
+static __device__ __forceinline__ void wait_list() { wait_copies(); }
+
+/* Into the second cache, what the ring has no room for yet. */
+static __device__ __forceinline__ void fetch_early(const qn_stage *s, uint32_t lane)
+{
+    if (!(s->flags & QN_S_early) || lane > 1) return;
+    const uint64_t from = lane == 0 ? s->a : s->b;
+    if (from) asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" :: "l"(from), "r"(s->rows * s->row_bytes) : "memory");
+}
+
 /* Lane r has row r of the stage, or one of the two runs. */
 static __device__ __forceinline__ void copy_stage(const qn_stage *s, uint32_t ring, uint64_t *bar, uint32_t lane, uint64_t policy)
 {
@@ -83,6 +113,14 @@ static __device__ __forceinline__ void copy_stage(const qn_stage *s, uint32_t ri
 }
 #else
 static __device__ __forceinline__ void fence_barriers() { }
+static __device__ __forceinline__ void fetch_early(const qn_stage *, uint32_t) { }
+
+/* Not by the instructions that bring weights: waiting for one would be waiting for all. */
+static __device__ __forceinline__ void copy_list(qn_stage *to, const qn_stage *from, uint32_t n, uint32_t lane)
+{
+    if (lane < STAGE_LANES * n) reinterpret_cast<uint4 *>(to)[lane] = reinterpret_cast<const uint4 *>(from)[lane];
+}
+static __device__ __forceinline__ void wait_list() { __syncwarp(); }
 
 #define ARRIVALS 32 /* every lane's copies */
 
@@ -172,20 +210,6 @@ static __device__ void warm_rows(const qn_crun &a, const qn_att &t, int pos, uin
     }
 }
 
-/* 16 bytes for each of the first n lanes; wait_copies before they are read. */
-static __device__ __forceinline__ void copy16(void *to, const void *from, uint32_t n, uint32_t lane)
-{
-    if (lane < n)
-        asm volatile("cp.async.ca.shared.global [%0], [%1], 16;"
-                     :: "r"(shared_at(to) + 16 * lane), "l"(static_cast<const uint8_t *>(from) + 16 * lane) : "memory");
-}
-
-static __device__ __forceinline__ void wait_copies()
-{
-    asm volatile("cp.async.wait_all;" ::: "memory");
-    __syncwarp();
-}
-
 /* The warp that brings weights. Descriptions come eight at a time, while the eight before are used; the list begins anew with
  * every token, and its last eight may be fewer. */
 static __device__ __forceinline__ void bring_weights(const qn_crun &a, slots *s, uint32_t ring)
@@ -196,16 +220,16 @@ static __device__ __forceinline__ void bring_weights(const qn_crun &a, slots *s,
     const uint64_t policy = read_once();
     uint32_t used = 0, seq = 0, half = 0;
     if (n == 0) return;
-    copy16(s->stage, list, STAGE_LANES * min(n, STAGES_AT_ONCE), lane);
+    copy_list(s->stage, list, min(n, STAGES_AT_ONCE), lane);
 #pragma unroll 1
     for (uint32_t t = 0; t < a.n_tokens; t++) {
 #pragma unroll 1
         for (uint32_t i = 0; i < n; i++, seq++) {
             if (i % STAGES_AT_ONCE == 0) {
-                wait_copies();
+                wait_list();
                 const uint32_t next = i + STAGES_AT_ONCE < n ? i + STAGES_AT_ONCE : 0;
                 half = i == 0 && t == 0 ? 0 : half ^ STAGES_AT_ONCE;
-                copy16(&s->stage[half ^ STAGES_AT_ONCE], list + next, STAGE_LANES * min(n - next, STAGES_AT_ONCE), lane);
+                copy_list(&s->stage[half ^ STAGES_AT_ONCE], list + next, min(n - next, STAGES_AT_ONCE), lane);
             }
             const qn_stage *now = &s->stage[half + i % STAGES_AT_ONCE];
             const uint32_t back = now->back;
@@ -214,6 +238,10 @@ static __device__ __forceinline__ void bring_weights(const qn_crun &a, slots *s,
                 used++;
             }
             copy_stage(now, ring, &s->full[seq % QN_P_SLOTS], lane, policy);
+            if (i + EARLY < n) {
+                if (i % STAGES_AT_ONCE + EARLY >= STAGES_AT_ONCE) wait_list();
+                fetch_early(&s->stage[(half + i % STAGES_AT_ONCE + EARLY) % (2 * STAGES_AT_ONCE)], lane);
+            }
             if (now->flags & QN_S_kv) warm_rows(a, at<const qn_att>(a.atts)[now->att], a.pos + (int)t, lane);
         }
     }
