@@ -61,7 +61,7 @@ static qn_ahead behind(const chunk *c, bool last)
     const size_t bytes = c->open->panel_bytes;
     const u8 *panel = c->t.panel[0];
     const u8 *at = end < blocks ? panel + bytes * end / blocks : last ? NULL : panel + QN_PAIR * bytes;
-    return qn_ahead_of(at, bytes * n / blocks, bytes, (size_t)c->n * n);
+    return qn_ahead_of(at, bytes * n / blocks, QN_PAIR, bytes, (size_t)c->n * n);
 }
 
 /* Rows row .. row+n-1 of x, at most ROWS, times the panels of a pair, chunk by chunk. */
