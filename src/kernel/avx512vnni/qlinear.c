@@ -136,7 +136,8 @@ INLINE void few(const form f, const variant v, const qn_qlinear *a, qn_lane lane
 
 INLINE void qlinear(const form f, const variant v, const qn_opener u, const qn_qlinear *a, qn_lane lane)
 {
-    const bool whole = a->n == QN_TILE || (f.halves && a->n > QN_TILE); /* a tile; two scales a block take long in passing */
+    /* Five or six rows are a tile there and 5/8 or 6/8 of one here; two scales a block take long in passing. */
+    const bool whole = a->n == QN_TILE - 1 || a->n == QN_TILE || (f.halves && a->n > QN_TILE);
     if (a->n <= FEW && !whole) few(f, v, a, lane);
     else qn_qmany(a, &u, lane);
 }
