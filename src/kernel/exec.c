@@ -23,7 +23,7 @@ typedef struct band {
  * equal pieces a lane (Qwen2.5-0.5B Q8_0 and Q4_0, 2 lanes, quiet moments), and no more where the machine was not quiet. */
 #define EIGHTHS 8
 /* So it goes up to this many rows, as long as weights are fetched ahead of what is multiplied: 16 sequences of Qwen2.5-0.5B Q4_0
- * made 582 tok/s in equal pieces and 620 so, 48 sequences 689 and 694. */
+ * made 582 tok/s in equal pieces and 617 so, 48 sequences 673 and 694. */
 #define STREAMED 48
 
 static void run_piece(const void *args, qn_lane lane)
