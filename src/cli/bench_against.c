@@ -83,18 +83,19 @@ static void add_number(words *w, const char *name, int v)
     add(w, name, text);
 }
 
-/* Options that not every llama-bench knows are given only where the test needs them. */
-static void add_options(words *w, const qn_bench_setup *s, const qn_bench_test *t, char pair[32])
+/* Options that not every llama-bench knows are given only where the test needs them. behind: a depth as -gp, generating behind a
+ * prompt, which ik_llama.cpp's has where others have -d. */
+static void add_options(words *w, const qn_bench_setup *s, const qn_bench_test *t, bool behind, char pair[32])
 {
-    const bool both = t->n_prompt && t->n_gen;
+    const bool both = t->n_prompt && t->n_gen, paired = both || behind;
     add(w, "-m", s->info.path);
-    add_number(w, "-p", both ? 0 : t->n_prompt);
-    add_number(w, "-n", both ? 0 : t->n_gen);
-    if (both) {
-        snprintf(pair, 32, "%d,%d", t->n_prompt, t->n_gen);
-        add(w, "-pg", pair);
+    add_number(w, "-p", paired ? 0 : t->n_prompt);
+    add_number(w, "-n", paired ? 0 : t->n_gen);
+    if (paired) {
+        snprintf(pair, 32, "%d,%d", both ? t->n_prompt : t->n_depth, t->n_gen);
+        add(w, both ? "-pg" : "-gp", pair);
     }
-    if (t->n_depth) add_number(w, "-d", t->n_depth);
+    if (t->n_depth && !behind) add_number(w, "-d", t->n_depth);
     add_number(w, "-t", qn_engine_threads(s->engine));
     if (s->args.kv != QN_KV_F16) {
         add(w, "-ctk", s->kv);
@@ -222,7 +223,7 @@ static const char *find_array(const qn_buf *b)
     return NULL;
 }
 
-static bool read_answer(const qn_buf *b, const char *label, const qn_bench_test *t, double *ts, qn_err *e)
+static bool read_answer(const qn_buf *b, const char *label, int n_prompt, int n_gen, double *ts, qn_err *e)
 {
     const char *array = find_array(b);
     if (!array) return qn_fail(e, QN_EFORMAT, "--against: %s printed no JSON array", label);
@@ -230,7 +231,7 @@ static bool read_answer(const qn_buf *b, const char *label, const qn_bench_test 
     if (!doc) return false;
     yyjson_val *row = yyjson_arr_get_first(yyjson_doc_get_root(doc));
     yyjson_val *v = yyjson_obj_get(row, "avg_ts"), *p = yyjson_obj_get(row, "n_prompt"), *g = yyjson_obj_get(row, "n_gen");
-    const bool same = (!p || yyjson_get_int(p) == t->n_prompt) && (!g || yyjson_get_int(g) == t->n_gen);
+    const bool same = (!p || yyjson_get_int(p) == n_prompt) && (!g || yyjson_get_int(g) == n_gen);
     *ts = yyjson_get_num(v);
     const bool known = yyjson_is_num(v) && isfinite(*ts) && *ts > 0;
     yyjson_doc_free(doc);
@@ -238,16 +239,25 @@ static bool read_answer(const qn_buf *b, const char *label, const qn_bench_test 
     return same || qn_fail(e, QN_EFORMAT, "--against: %s ran another test than it was asked for", label);
 }
 
-bool qn_rival_sample(const qn_rival *v, const qn_bench_setup *s, const qn_bench_test *t, double *ts, qn_err *e)
+static bool ask(const qn_rival *v, const qn_bench_setup *s, const qn_bench_test *t, bool behind, double *ts, qn_err *e)
 {
     words w = { .at = v->argv, .n = v->argc };
     char pair[32];
     child c;
     qn_buf b = { 0 };
-    add_options(&w, s, t, pair);
+    add_options(&w, s, t, behind, pair);
     const bool ok = start(v, &c, e) && read_all(&c, v->label, &b, e) && wait_for(&c, v->label, e) &&
-                    read_answer(&b, v->label, t, ts, e);
+                    read_answer(&b, v->label, behind ? t->n_depth : t->n_prompt, t->n_gen, ts, e);
     end(&c);
     qn_buf_close(&b);
     return ok;
+}
+
+bool qn_rival_sample(const qn_rival *v, const qn_bench_setup *s, const qn_bench_test *t, double *ts, qn_err *e)
+{
+    if (ask(v, s, t, false, ts, e)) return true;
+    qn_err other;
+    if (!t->n_depth || !t->n_gen || t->n_prompt || qn_interrupted() || !ask(v, s, t, true, ts, &other)) return false;
+    *e = (qn_err){ 0 };
+    return true;
 }

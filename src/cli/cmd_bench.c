@@ -348,7 +348,8 @@ const qn_command qn_command_bench = {
              "--against runs another program that takes llama-bench's options, once for each of our samples and in "
              "turn with them, on the same file, test and number of threads, and prints the ratio ours / theirs with "
              "its 95 % interval. The command is cut at spaces, no shell is involved; NAME=COMMAND gives it a name. It "
-             "may be repeated. Another build of quern fits too: --against \"old=/opt/quern bench\".",
+             "may be repeated. Another build of quern fits too: --against \"old=/opt/quern bench\". A program that "
+             "knows no -d is asked to generate behind a prompt (-gp) instead.",
     .examples = "quern bench model.gguf\tpp512 and tg128\n"
                 "quern bench model.gguf -p 0 -n 64 -d 0,2048,8192 -t 1,2\tgenerating at three depths, with one and two threads\n"
                 "quern bench a.gguf b.gguf -pg 512,128 -o json\ttwo models, for a program\n"

@@ -18,6 +18,8 @@ p.add_argument("-p", type=int, default=512)
 p.add_argument("-n", type=int, default=128)
 p.add_argument("-pg")
 p.add_argument("-d", type=int, default=0)
+p.add_argument("-gp", help="generating behind a prompt")
+p.add_argument("--no-depth", action="store_true", help="-d is not known")
 p.add_argument("-t", type=int)
 p.add_argument("-r", type=int)
 p.add_argument("-o")
@@ -29,6 +31,8 @@ with open(a.log, "a+") as log:
     log.seek(0)
     calls = len(log.readlines())
     log.write(json.dumps(dict(vars(a), cpus=len(os.sched_getaffinity(0)))) + "\n")
+if a.no_depth and a.d:
+    sys.exit("error: invalid parameter for argument: -d")
 if a.fail == "status":
     print("loading", file=sys.stderr)
     sys.exit("no such model \x1b[31m")
@@ -38,7 +42,7 @@ if a.fail == "text":
     print("hello")
     sys.exit(0)
 rates = [float(x) for x in a.rates.split(",")]
-prompt, gen = map(int, a.pg.split(",")) if a.pg else (a.p, a.n)
+prompt, gen = map(int, (a.pg or a.gp).split(",")) if a.pg or a.gp else (a.p, a.n)
 row = {"build_commit": "fake", "n_prompt": prompt, "n_gen": gen, "n_depth": a.d, "n_threads": a.t,
        "avg_ts": rates[calls % len(rates)]}
 if a.fail == "other":

@@ -169,6 +169,15 @@ def test_against_two_and_every_kind_of_test(tmp_path):
     assert json.loads(flat[0]["against"])[1]["median_ts"] == 50
 
 
+def test_against_one_that_knows_no_depth(tmp_path):
+    command, log = fake(tmp_path, "--no-depth")
+    r, = rows(MODEL, "-p", "0", "-n", "2", "-d", "5", "-r", "2", "-t", "1", "--no-ceilings", "-q", "--against", command)
+    assert [(c["n"], c["d"], c["gp"]) for c in calls(log)] == 2 * [(2, 5, None), (0, 0, "5,2")]
+    assert r["n_depth"] == 5 and r["against"][0]["samples_ts"] == [100, 100]
+    d = quern("bench", MODEL, "-p", "4", "-n", "0", "-d", "5", "-r", "1", "-t", "1", "--no-ceilings", "-q", "--against", command)
+    assert d.rc == 1 and "invalid parameter for argument: -d" in d.err, "nothing else stands for a prompt at a depth"
+
+
 def test_against_itself():
     r, = rows(MODEL, "-p", "8", "-n", "0", "-r", "2", "-t", "1", "--no-ceilings", "-q", "--against",
               f"self={QUERN} bench --no-ceilings -q")

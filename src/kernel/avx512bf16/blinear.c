@@ -9,12 +9,14 @@
 #include <immintrin.h>
 
 #include "kernel/bpanel.h"
+#include "kernel/generic/ahead.h"
 #include "kernel/op.h"
 
 #define INLINE static inline __attribute__((always_inline))
 #define UNROLL _Pragma("GCC unroll 16")
 #define ROWS 512  /* rows of x that share an opened chunk: 512 KiB of them; with 96 opening it again cost 1.5 % */
 #define CHUNK 256 /* pairs of columns: 64 KiB for four panels */
+#define STRIP 16  /* pairs between two looks at what to fetch: all widths are multiples of it */
 #define AHEAD 21 /* quads: 4 KiB of each panel */
 
 typedef struct variant { int rows; bool fetch; } variant;
@@ -51,13 +53,11 @@ INLINE void open_quad(const key *k, const qn_quad *q, __m512bh v[4])
     v[3] = based(k, joined(_mm512_slli_epi16(c, 4), k->sign, d));
 }
 
-/* Asks for a quad: near, into the second cache, or far, past it, what will be used once. */
-INLINE void fetch(const qn_quad *q, const bool near)
+/* Asks for a quad that will be used once. */
+INLINE void fetch(const qn_quad *q)
 {
     UNROLL
-    for (int i = 0; i < 3; i++)
-        if (near) __builtin_prefetch(q->w[i], 0, 2);
-        else __builtin_prefetch(q->w[i], 0, 0);
+    for (int i = 0; i < 3; i++) __builtin_prefetch(q->w[i], 0, 0);
 }
 
 /* Keeps the compiler from making a pointer of each row of it. */
@@ -75,6 +75,7 @@ typedef struct task {
     int row, panel;
     int begin, pairs;       /* the chunk: pairs of columns */
     const __m512bh *w;      /* its weights, CHUNK pairs to a panel */
+    qn_ahead *next;         /* packed weights behind it */
 } task;
 
 INLINE const qn_bpanel *panel_of(const qn_blinear *a, int i)
@@ -120,7 +121,8 @@ INLINE void tile(const task *t, const int R, const int P)
     __m512 acc[24];
     UNROLL
     for (int i = 0; i < R * P; i++) acc[i] = start(t, i / P, i % P);
-    for (int k = 0; k < t->pairs; k++, x[0] += 2, x[1] += 2, x[2] += 2) {
+    for (int k = 0, stop = 0; k < t->pairs;)
+    for (qn_ahead_fetch(t->next, R * STRIP / 4), stop += STRIP; k < stop; k++, x[0] += 2, x[1] += 2, x[2] += 2) {
         __m512bh v[4];
         HIDE3(x[0], x[1], x[2]);
         UNROLL
@@ -166,8 +168,8 @@ INLINE void stream(const task *t, const variant v, const int R, const int P, __m
     for (int q = 0; q < t->pairs / 4; q++) UNROLL
     for (int p = 0; p < P; p++) {
         __m512bh four[4];
-        if (keep) fetch(&w[p][q] + CHUNK / 4, true); /* the next chunk, to be there when the tiles of this one are done */
-        else if (v.fetch) fetch(&w[p][q] + AHEAD, false);
+        if (keep && p == 0) qn_ahead_fetch(t->next, R);
+        else if (!keep && v.fetch) fetch(&w[p][q] + AHEAD);
         open_quad(&k[p], &w[p][q], four);
         UNROLL
         for (int i = 0; keep && i < 4; i++) keep[p * CHUNK + 4 * q + i] = four[i];
@@ -182,14 +184,29 @@ INLINE void stream(const task *t, const variant v, const int R, const int P, __m
     for (int i = 0; i < R * P; i++) put(t, i / P, i % P, acc[i]);
 }
 
-/* n rows, at least 8, by P panels, chunk by chunk: the first rows open it for the others. */
-INLINE void chunks(task t, const variant v, int n, const int P)
+/* What comes behind a chunk of P panels: their next columns, or the first ones of the panels behind them. */
+INLINE qn_ahead behind(const task *t, int n, int end, const int P)
+{
+    const int pairs = t->a->cols / 2, begin = t->begin + t->pairs;
+    const bool same = begin < pairs;
+    const u8 *at = same || t->panel + P < end ? (const u8 *)(panel_of(t->a, same ? t->panel : t->panel + P)->quad +
+                                                              (same ? begin : 0) / 4) : NULL;
+    const size_t bytes = (size_t)qn_mini(t->pairs, same ? pairs - begin : pairs) / 4 * sizeof(qn_quad);
+    return qn_ahead_of(at, bytes, same ? P : qn_mini(P, end - t->panel - P), qn_bpanel_bytes(t->a->cols),
+                       (size_t)n * (size_t)t->pairs / 4);
+}
+
+/* n rows, at least 8, by P panels, chunk by chunk: the first rows open it for the others. Panels up to end are this lane's. */
+INLINE void chunks(task t, const variant v, int n, int end, const int P)
 {
     __m512bh open[4 * CHUNK];
     const int pairs = t.a->cols / 2, first = P == 4 ? 4 : 8;
+    qn_ahead next;
     t.w = open;
+    t.next = &next;
     for (t.begin = 0; t.begin < pairs; t.begin += CHUNK) {
         t.pairs = qn_mini(CHUNK, pairs - t.begin);
+        next = behind(&t, n, end, P);
         stream(&t, v, first, P, open);
         tiles(t, v, first, n, P);
     }
@@ -209,9 +226,9 @@ INLINE void many(task t, const variant v, int end)
     for (int i = 0; i < parts; i++) {
         t.row = t.a->n * i / parts;
         const int n = t.a->n * (i + 1) / parts - t.row;
-        for (t.panel = begin; t.panel + 4 <= end; t.panel += 4) chunks(t, v, n, 4);
-        if (t.panel + 2 <= end) chunks(t, v, n, 2), t.panel += 2;
-        if (t.panel < end) chunks(t, v, n, 1);
+        for (t.panel = begin; t.panel + 4 <= end; t.panel += 4) chunks(t, v, n, end, 4);
+        if (t.panel + 2 <= end) chunks(t, v, n, end, 2), t.panel += 2;
+        if (t.panel < end) chunks(t, v, n, end, 1);
     }
 }
 

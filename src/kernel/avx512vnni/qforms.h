@@ -160,4 +160,15 @@ INLINE scales scale_q6_k(const u8 *p, int b)
                             _mm512_mul_ps(d, signed16(w->scale[2 * b + 1])) } };
 }
 
+/* F(name, log2_off, mins, halves, blocks): every type, as in its form. */
+#define QN_FORMS(F) \
+    F(q8_0, 7, false, false, 1) \
+    F(q4_0, 3, false, false, 1) \
+    F(q4_1, -1, true, false, 1) \
+    F(q5_0, 4, false, false, 1) \
+    F(q5_1, -1, true, false, 1) \
+    F(q4_k, -1, true, false, 8) \
+    F(q5_k, -1, true, false, 8) \
+    F(q6_k, 5, false, true, 8)
+
 #endif

@@ -5,7 +5,7 @@
  * for its type: R rows of x by one panel, in each block of 32 columns 8 groups into R integer sums, then
  * each, shifted by its row's power of two, into a float with the panel's scale. Sums of integers are exact,
  * so the only order that matters is that of the blocks, and it is the same for every R: the law of rows. With
- * more rows qmany.c does the same over panels that were unpacked once for all of them. */
+ * more rows qmany.c does the same over panels that their first rows opened for all of them. */
 #include "kernel/avx512vnni/qforms.h"
 #include "kernel/avx512vnni/qmany.h"
 
@@ -134,53 +134,28 @@ INLINE void few(const form f, const variant v, const qn_qlinear *a, qn_lane lane
     }
 }
 
-INLINE void unpack(const form f, const u8 *panel, int b, int n, int side, qn_plain *out)
+INLINE void qlinear(const form f, const variant v, const qn_opener u, const qn_qlinear *a, qn_lane lane)
 {
-    const __m512i lift = _mm512_set1_epi8((char)(f.log2_off < 0 ? 0 : 128 - (1 << f.log2_off)));
-    for (int i = b; i < b + n; i++, out++) {
-        const u8 *p = panel + (size_t)(i / f.blocks) * f.bytes;
-        const scales s = f.scale(p, i % f.blocks);
-        UNROLL
-        for (int g = 0; g < 8; g++) {
-            const __m512i v = f.group(p, i % f.blocks, g);
-            _mm512_store_si512(out->q[g][side], f.log2_off < 0 || f.log2_off == 7 ? v : _mm512_add_epi8(v, lift));
-        }
-        _mm512_store_ps(out->s[side], s.s[0]);
-        if (f.halves) _mm512_store_ps(out->more[side], s.s[1]);
-        if (f.mins) _mm512_store_ps(out->more[side], _mm512_mul_ps(s.m, _mm512_set1_ps(-1.0f / 128)));
-    }
-}
-
-INLINE void qlinear(const form f, const variant v, const qn_unpacker u, const qn_qlinear *a, qn_lane lane)
-{
-    if (a->n <= FEW) few(f, v, a, lane);
+    /* Five or six rows are a tile there and 5/8 or 6/8 of one here; two scales a block take long in passing. */
+    const bool whole = a->n == QN_TILE - 1 || a->n == QN_TILE || (f.halves && a->n > QN_TILE);
+    if (a->n <= FEW && !whole) few(f, v, a, lane);
     else qn_qmany(a, &u, lane);
 }
 
-#define MAKE_AS(which, name, mins, halves, blocks) \
+#define MAKE_AS(which, name, log2_off, mins, halves, blocks) \
     void qn_qlinear_##name##_avx512vnni_##which(const void *args, qn_lane lane); \
     void qn_qlinear_##name##_avx512vnni_##which(const void *args, qn_lane lane) \
     { \
         const qn_qlinear *a = args; \
+        const form f = { log2_off, mins, halves, blocks, sizeof(qn_panel_##name), group_##name, scale_##name }; \
         const variant v = VARIANT_##which; \
-        const qn_unpacker u = { unpack_##name, (size_t)(a->cols / 32 / (blocks)) * sizeof(qn_panel_##name), \
-                                (halves) ? PLAIN_halves : (mins) ? PLAIN_mins : PLAIN_offset, v.plains }; \
-        qlinear(form_##name, v, u, a, lane); \
+        const qn_opener u = { qn_qopen_##name, (size_t)(a->cols / 32 / (blocks)) * sizeof(qn_panel_##name), \
+                              (halves) ? PLAIN_halves : (mins) ? PLAIN_mins : PLAIN_offset, v.plains }; \
+        qlinear(f, v, u, a, lane); \
     }
-#define MAKE(name, log2_off, mins, halves, blocks) \
-    static const form form_##name = { log2_off, mins, halves, blocks, sizeof(qn_panel_##name), group_##name, scale_##name }; \
-    static void unpack_##name(const u8 *panel, int b, int n, int side, qn_plain *out) \
-    { \
-        unpack(form_##name, panel, b, n, side, out); \
-    } \
-    MAKE_AS(r12, name, mins, halves, blocks) \
-    MAKE_AS(far, name, mins, halves, blocks) \
-    MAKE_AS(bare, name, mins, halves, blocks)
-MAKE(q8_0, 7, false, false, 1)
-MAKE(q4_0, 3, false, false, 1)
-MAKE(q4_1, -1, true, false, 1)
-MAKE(q5_0, 4, false, false, 1)
-MAKE(q5_1, -1, true, false, 1)
-MAKE(q4_k, -1, true, false, 8)
-MAKE(q5_k, -1, true, false, 8)
-MAKE(q6_k, 5, false, true, 8)
+#define MAKE_r12(...) MAKE_AS(r12, __VA_ARGS__)
+#define MAKE_far(...) MAKE_AS(far, __VA_ARGS__)
+#define MAKE_bare(...) MAKE_AS(bare, __VA_ARGS__)
+QN_FORMS(MAKE_r12)
+QN_FORMS(MAKE_far)
+QN_FORMS(MAKE_bare)

@@ -1,10 +1,12 @@
-/* qmany.h - many rows of x times panels of any quantised type: between the readers of the types
- * (qlinear.c) and the tile that knows no types (qmany.c). */
+/* qmany.h - many rows of x times panels of any quantised type: between the loops that know no types (qmany.c) and the
+ * tile that opens packed weights for the others, made for each type (qopen.c). */
 #ifndef QN_QMANY_H
 #define QN_QMANY_H
 
 #include "kernel/op.h"
 #include "kernel/panel.h"
+
+struct qn_ahead;
 
 #define QN_PAIR 2   /* panels side by side in a tile: each activation is loaded once for both */
 #define QN_PLAINS 64 /* most blocks of 32 columns unpacked at a time: 80 KiB, which every tile reads in order from L2 */
@@ -19,14 +21,43 @@ typedef struct qn_plain {
 /* PLAIN_offset: bytes are weights + 128. PLAIN_halves: the same with two scales a block. PLAIN_mins: bytes are weights >= 0. */
 typedef enum qn_plain_kind { PLAIN_offset, PLAIN_halves, PLAIN_mins } qn_plain_kind;
 
-typedef struct qn_unpacker {
-    /* blocks b .. b+n-1 of one panel into place `side` of out[0 .. n-1] */
-    void (*unpack)(const u8 *panel, int b, int n, int side, qn_plain *out);
+typedef float qn_results[QN_PAIR * QN_PANEL];
+
+/* R rows of x by two panels over a chunk of the columns. */
+typedef struct qn_qtile {
+    const i8 *q;        /* where the tile's first row and block are */
+    const i32 *start;   /* per block, or per half */
+    const i32 *shift;
+    const float *unit;
+    size_t step;        /* rows of the tile of x: blocks from one block of a row to its next */
+    int b, blocks;      /* the chunk: its first block and how many */
+    const u8 *panel[QN_PAIR]; /* where the packed panels begin */
+    qn_plain *w;        /* the chunk, unpacked by the tile that opens it */
+    struct qn_ahead *next; /* packed weights behind the chunk */
+    qn_results *kept;   /* of this tile's rows, from chunk to chunk */
+    float *y;
+    size_t y_stride;
+    u16 mask[QN_PAIR];  /* outputs that exist */
+    bool begin, end;    /* first and last columns: start from zero, write to y */
+    const float *bias;
+} qn_qtile;
+
+typedef struct qn_opener {
+    void (*open)(const qn_qtile *t); /* unpacks the chunk; multiplies it by 5 or QN_TILE rows on the way */
     size_t panel_bytes;
     qn_plain_kind kind;
     int plains;         /* most blocks at a time; 0: QN_PLAINS */
-} qn_unpacker;
+} qn_opener;
 
-void qn_qmany(const qn_qlinear *a, const qn_unpacker *u, qn_lane lane);
+void qn_qopen_q8_0(const qn_qtile *t);
+void qn_qopen_q4_0(const qn_qtile *t);
+void qn_qopen_q4_1(const qn_qtile *t);
+void qn_qopen_q5_0(const qn_qtile *t);
+void qn_qopen_q5_1(const qn_qtile *t);
+void qn_qopen_q4_k(const qn_qtile *t);
+void qn_qopen_q5_k(const qn_qtile *t);
+void qn_qopen_q6_k(const qn_qtile *t);
+
+void qn_qmany(const qn_qlinear *a, const qn_opener *u, qn_lane lane);
 
 #endif
