@@ -110,9 +110,10 @@ typedef struct qn_phase {
 } qn_phase;                   /* 4 times 16 bytes */
 
 /* Weights come in stages: some rows of a matrix, or the same rows of gate and up, whole or some columns of them. What a warp does
- * with a stage is a task: 2, 4 or 8 rows (2 or 4 where the same of `up` are multiplied too), all columns or a part of them. All is
- * written down: a warp takes one task behind the other, in every token the same. */
-enum { QN_S_kv = 1, QN_S_early = 2 }; /* keys and values are wanted soon; it may come into the second cache before the ring has room */
+ * with a stage is a task: 2, 4 or 8 rows (2 or 4 where the same of `up` are multiplied too), all columns or a part of them.
+ * All is written down: a warp takes one task behind the other, in every token the same. */
+/* Keys and values are wanted soon; it may come into the second cache before the ring has room. */
+enum { QN_S_kv = 1, QN_S_early = 2 };
 typedef struct qn_stage {
     uint64_t a, b;            /* the first row, and that of `up`, from this stage's first column; b 0: not gated */
     uint32_t to, back;        /* place in the ring; the stage so many before, and all before that, must have been used */
@@ -126,7 +127,8 @@ typedef struct qn_stage {
     uint16_t phase, spare[2];
 } qn_stage;                   /* 4 times 16 bytes */
 
-enum { QN_T_begins = 1, QN_T_ends = 2, QN_T_last = 4 }; /* the first, the last stage of its rows; the warp's last task of the phase */
+/* The first, the last stage of its rows; the warp's last task of the phase. */
+enum { QN_T_begins = 1, QN_T_ends = 2, QN_T_last = 4 };
 enum { QN_T_USES = 16, QN_NO_PHASE = 0xFFFF }; /* the weights of all tasks of a stage; the phase of no task */
 typedef struct qn_task {
     uint32_t at, row;         /* the first row: place in the ring, place in the output */

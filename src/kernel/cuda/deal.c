@@ -16,8 +16,8 @@
 #define ROWS_MOST 8u       /* that a warp multiplies at once */
 #define PIECES_LEAST 36u   /* of a part: with fewer a warp goes through its loop but once, and joining costs more */
 
-/* How a phase goes to warps: an item is as many tasks as a team has warps (columns parted: as many times so many warps), a team has
- * an item, the next team the next. */
+/* How a phase goes to warps: an item is as many tasks as a team has warps (columns parted: as many times so many warps), a team
+ * has an item, the next team the next. */
 typedef struct manner {
     u32 rows, tasks, parts; /* of a task; of an item; of a row */
     u32 cut, cut_cols;      /* stages of an item, and their columns where there are several */
@@ -29,7 +29,7 @@ typedef struct dealer {
     const qn_part *parts;
     int n_parts;
     bool write;             /* else they are only counted */
-    bool streams;           /* a phase before the logits is longer than the ring, known when they are counted: the memory is the limit */
+    bool streams;           /* a phase before the logits is longer than the ring: the memory is the limit. Known when counted */
     u32 n, block;           /* stages so far; the block at hand */
     u32 *n_tasks;           /* [n_blocks * QN_P_WARPS] so far */
 } dealer;
@@ -238,9 +238,9 @@ static void end_phase(const dealer *d, int phase)
     }
 }
 
-/* What the stages of a phase, from `first` on, bring besides themselves. Where blocks wait for each other more than for the memory, the
- * second cache asks for weights before the ring has room (Qwen-0.5B F16 1,891 -> 2,009 tok/s, Llama-1B Q4_0 2,482 -> 2,584); where a
- * phase streams, that is in the way of what is wanted now (Llama-1B F16 1,284 -> 1,261). */
+/* What the stages of a phase, from `first` on, bring besides themselves. Where blocks wait for each other more than for the
+ * memory, the second cache asks for weights before the ring has room (Qwen-0.5B F16 1,891 -> 2,009 tok/s, Llama-1B Q4_0
+ * 2,482 -> 2,584); where a phase streams, that is in the way of what is wanted now (Llama-1B F16 1,284 -> 1,261). */
 static void mark_stages(const dealer *d, u32 first, const qn_phase *p, const manner *h)
 {
     qn_stage *s = d->l->stages;

@@ -5,8 +5,8 @@
 #include "kernel/cuda/attend.cuh"
 #include "kernel/cuda/products.cuh"
 
-/* How far a warp is: in shared memory, since a register held through a whole phase is one that spills, and the stacks of 512 threads
- * do not fit what is left of the first cache: each reload would come from the second. */
+/* How far a warp is: in shared memory, since a register held through a whole phase is one that spills, and the stacks of 512
+ * threads do not fit what is left of the first cache: each reload would come from the second. */
 struct __align__(16) mind {
     uint32_t k, tag;          /* the phase; the tag of what it sends */
     uint32_t stages;          /* of earlier tokens */
@@ -38,8 +38,8 @@ static __device__ __forceinline__ float largest(float4 v)
     return fmaxf(fmaxf(fabsf(v.x), fabsf(v.y)), fmaxf(fabsf(v.z), fabsf(v.w)));
 }
 
-/* Four values to integers, by all lanes of a warp: they share a scale, eight of them have a block. Value = scale * (256 * high + low), both
- * of them signed bytes. Adding 1.5 * 2^23 leaves a float's integer in its last bits. */
+/* Four values to integers, by all lanes of a warp: they share a scale, eight of them have a block. Value = scale * (256 * high + low),
+ * both of them signed bytes. Adding 1.5 * 2^23 leaves a float's integer in its last bits. */
 static __device__ __forceinline__ void turn_to_ints(uint8_t *room, const forms &f, uint32_t t, float4 v, bool sums)
 {
     const float most = __uint_as_float(__reduce_max_sync(~0u, __float_as_uint(largest(v)))); /* floats above 0 are ordered as integers */
@@ -57,14 +57,16 @@ static __device__ __forceinline__ void turn_to_ints(uint8_t *room, const forms &
     }
     const uint32_t b = t / 8, i = t % 8;
     uint8_t *to = room + f.ints + (i / 4) * f.plane_i + 16 * b + 4 * (i % 4);
-    *reinterpret_cast<uint32_t *>(to) = __byte_perm(__byte_perm(high[0], high[1], 0x0051), __byte_perm(high[2], high[3], 0x0051), 0x5410);
+    *reinterpret_cast<uint32_t *>(to) =
+        __byte_perm(__byte_perm(high[0], high[1], 0x0051), __byte_perm(high[2], high[3], 0x0051), 0x5410);
     *reinterpret_cast<uint32_t *>(to + 2 * f.plane_i) =
         __byte_perm(__byte_perm(low[0], low[1], 0x0040), __byte_perm(low[2], low[3], 0x0040), 0x5410);
     if (i == 0) *reinterpret_cast<float2 *>(room + f.more + 8 * b) = make_float2(scale, scale * (float)sum);
 }
 
 /* x = table[token] */
-static __device__ __noinline__ void bring_embedded(const qn_wmat &w, float4 *x, uint32_t n, int token, float factor, uint32_t thread)
+static __device__ __noinline__ void bring_embedded(const qn_wmat &w, float4 *x, uint32_t n, int token, float factor,
+                                                   uint32_t thread)
 {
 #pragma unroll 1
     for (uint32_t t = thread; t < n; t += CONSUMERS) {
@@ -328,7 +330,7 @@ static __device__ __forceinline__ void run_tasks(uint32_t input, uint32_t ring, 
         if (flags & QN_T_last) return;
         wait_copies();
         now = &st->tasks[me.warp()][here ^ 1];
-        if (now->flags & QN_T_begins) bias = bias_of(now, look_of(p, me.lane()), me.lane()); /* its way is as long as the products */
+        if (now->flags & QN_T_begins) bias = bias_of(now, look_of(p, me.lane()), me.lane()); /* on its way with the products */
         ready = false;
     }
 }
@@ -393,7 +395,8 @@ static __device__ __forceinline__ void stamp(const qn_crun &a, uint32_t i, uint3
 }
 
 /* A phase of linears. What can be done before the input comes is. */
-static __device__ __forceinline__ void walk_linear(const qn_crun &a, uint8_t *smem, const qn_phase *p, shared_state *st, mind *m, who me)
+static __device__ __forceinline__ void walk_linear(const qn_crun &a, uint8_t *smem, const qn_phase *p, shared_state *st, mind *m,
+                                                   who me)
 {
     const qn_task *now = &st->tasks[me.warp()][m->task];
     const bool has = now->phase == m->k;
@@ -455,8 +458,8 @@ static __device__ __forceinline__ bool walk_phase(const qn_crun &a, uint8_t *sme
     const qn_phase *p = &st->phases[me.warp()][here];
     if (p->op == QN_I_attend) {
         sync_consumers(); /* its description is there, the room free */
-        run_attend<WIDE, LANES>(a, st->att, reinterpret_cast<float *>(smem + a.x_bytes), a.pos + (int)m->token, m->tag - (m->k - p->from),
-                                m->tag);
+        run_attend<WIDE, LANES>(a, st->att, reinterpret_cast<float *>(smem + a.x_bytes), a.pos + (int)m->token,
+                                m->tag - (m->k - p->from), m->tag);
     } else {
         walk_linear(a, smem, p, st, m, me);
     }

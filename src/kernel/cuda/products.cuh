@@ -93,7 +93,9 @@ template <int KIND, bool UPPER> static __device__ __forceinline__ uint4 bytes_of
 }
 
 /* Piece e of a row. */
-template <int KIND> static __device__ __forceinline__ float dot_piece(uint32_t high_at, uint32_t scale_at, uint32_t row, uint32_t e, const ints &x, bool turned)
+template <int KIND>
+static __device__ __forceinline__ float dot_piece(uint32_t high_at, uint32_t scale_at, uint32_t row, uint32_t e, const ints &x,
+                                                  bool turned)
 {
     if (KIND == QN_W_q8) {
         const uint4 a = lds16(row + 32 * e + (turned ? 16 : 0)), b = lds16(row + 32 * e + (turned ? 0 : 16));

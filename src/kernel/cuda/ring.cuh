@@ -55,7 +55,7 @@ static __device__ __forceinline__ bool passed(uint64_t *b, uint32_t parity)
     return done;
 }
 
-/* The same without waiting at all: the other waits for some time of its own choosing (430 cycles on the average where it was asked). */
+/* The same without waiting at all: the other waits for some time of its own choosing (430 cycles on the average, ncu). */
 static __device__ __forceinline__ bool has_passed(uint64_t *b, uint32_t parity)
 {
     uint32_t done;

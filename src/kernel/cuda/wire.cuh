@@ -5,8 +5,8 @@
 
 #define CONSUMERS (32 * QN_P_WARPS) /* threads that compute; one warp more brings weights */
 
-/* Which thread this is. Asked at the beginning of what belongs together: a register that is held through a whole phase is one that
- * spills, and asking takes 20 cycles where a reload takes 500. */
+/* Which thread this is. Asked at the beginning of what belongs together: a register that is held through a whole phase is one
+ * that spills, and asking takes 20 cycles where a reload takes 500. */
 struct who {
     uint32_t thread;
     __device__ __forceinline__ uint32_t warp() const { return thread / 32; }
