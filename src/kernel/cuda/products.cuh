@@ -3,6 +3,8 @@
  * and what a lane reads of the input serves all rows. Quantised weights are multiplied as bytes, four at a time, with the high and
  * the low byte of 16-bit integers; floats as floats. */
 #pragma once
+#include <stddef.h>
+
 #include "kernel/cuda/ring.cuh"
 
 /* Where the forms of an input lie, from the start of the room for it; cols is a multiple of 256. Floats: two planes, of 8 neighbours
@@ -21,11 +23,10 @@ static __device__ __forceinline__ forms forms_of(uint32_t which, uint32_t cols)
     return f;
 }
 
-/* A task, out of the 48 bytes that say it (abi.h). */
+/* What products need of a task, out of the first 32 of its 48 bytes (abi.h). */
 struct task {
     uint4 a, b;
     __device__ __forceinline__ uint32_t at() const { return a.x; }
-    __device__ __forceinline__ uint32_t row() const { return a.y; }
     __device__ __forceinline__ uint32_t pitch() const { return (a.z & 0xFFFF) * 16; }
     __device__ __forceinline__ uint32_t up() const { return (a.z >> 16) * 16; }
     __device__ __forceinline__ uint32_t high() const { return a.w & 0xFFFF; }
@@ -33,15 +34,11 @@ struct task {
     __device__ __forceinline__ uint32_t begin() const { return b.x & 0xFFFF; }
     __device__ __forceinline__ uint32_t end() const { return b.x >> 16; }
     __device__ __forceinline__ uint32_t piece() const { return b.y & 0xFFFF; }
-    __device__ __forceinline__ uint32_t stage() const { return b.y >> 16; }
-    __device__ __forceinline__ uint32_t phase() const { return b.z & 0xFFFF; }
     __device__ __forceinline__ uint32_t kind() const { return b.z >> 16 & 255; }
     __device__ __forceinline__ uint32_t rows() const { return b.z >> 24; }
-    __device__ __forceinline__ uint32_t part() const { return b.w & 255; }
-    __device__ __forceinline__ uint32_t weight() const { return b.w >> 8 & 255; }
-    __device__ __forceinline__ uint32_t flags() const { return b.w >> 16 & 255; }
 };
-static_assert(sizeof(qn_task) == 48, "a task in three times 16 bytes");
+static_assert(sizeof(qn_task) == 48 && offsetof(qn_task, high) == 12 && offsetof(qn_task, begin) == 16 && offsetof(qn_task, kind) == 26,
+              "where these are in it");
 
 /* Where its rows lie, half of them those of `up` where there is one: those past the end are the last one again. */
 template <int ROWS> static __device__ __forceinline__ void rows_of(const task &t, uint32_t ring, uint32_t row[ROWS])
