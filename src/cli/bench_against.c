@@ -256,7 +256,7 @@ static bool ask(const qn_rival *v, const qn_bench_setup *s, const qn_bench_test 
 bool qn_rival_sample(const qn_rival *v, const qn_bench_setup *s, const qn_bench_test *t, double *ts, qn_err *e)
 {
     if (ask(v, s, t, false, ts, e)) return true;
-    qn_err other;
+    qn_err other = { 0 };
     if (!t->n_depth || !t->n_gen || t->n_prompt || qn_interrupted() || !ask(v, s, t, true, ts, &other)) return false;
     *e = (qn_err){ 0 };
     return true;

@@ -22,8 +22,8 @@ typedef struct band {
  * lane gets 7/8 of its share as one piece, and the eighths are left for who is free. A token took 6 to 8 % less than with four
  * equal pieces a lane (Qwen2.5-0.5B Q8_0 and Q4_0, 2 lanes, quiet moments), and no more where the machine was not quiet. */
 #define EIGHTHS 8
-/* So it goes up to this many rows, as long as weights are fetched ahead of what is multiplied: 16 sequences of Qwen2.5-0.5B Q4_0
- * made 582 tok/s in equal pieces and 617 so, 48 sequences 673 and 694. */
+/* So it goes up to this many rows: 16 sequences of Qwen2.5-0.5B Q4_0 made 582 tok/s in equal pieces and 617 so, 48 sequences 673
+ * and 694 (AVX-512, whose kernels fetch the next weights meanwhile; others were not timed). */
 #define STREAMED 48
 
 static void run_piece(const void *args, qn_lane lane)

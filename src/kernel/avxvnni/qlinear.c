@@ -2,6 +2,7 @@
  * adds 4 products of unsigned weights and signed activations to 32 bits and cannot saturate, so all types go the same way. */
 #define LANES 8
 #define MOST 6 /* rows of a tile: 12 sums, 2 weights, x and what the compiler needs in 16 registers */
+#define FEW 8  /* rows of x up to which tiles unpack for themselves; no processor here to find out whether more would do */
 #define SIGNED_BYTES false
 #include "kernel/avx2/qread.h"
 

@@ -124,7 +124,7 @@ typedef struct qn_stage {
     uint16_t high_at, scale_at;        /* planes of a row in the ring */
     uint8_t rows, flags;      /* rows: of each matrix */
     uint16_t att;             /* QN_S_kv: index of the qn_att */
-    uint16_t phase, spare[2];
+    uint16_t phase, spare[2]; /* phase: for tests/unit/test_list.c */
 } qn_stage;                   /* 4 times 16 bytes */
 
 /* The first, the last stage of its rows; the warp's last task of the phase. */
@@ -163,7 +163,7 @@ typedef struct qn_crun {
     uint64_t stamps;          /* [1 + n_tokens * n_phases] ns: when the last block began, was done with each; 0: none wanted */
     uint32_t n_phases, n_tokens, epoch; /* epoch: tokens that ran before */
     int32_t token, pos, first;/* the first token, its position, where its page table begins */
-    uint32_t x_bytes, form_bytes, ring_bytes; /* shared memory: residual stream, input (or attention), ring */
+    uint32_t x_bytes, form_bytes; /* shared memory: residual stream, input (or attention); the ring has the rest */
 } qn_crun;
 
 enum { QN_P_WARPS = 16, QN_P_SLOTS = 32, QN_P_THREADS = 32 * (QN_P_WARPS + 4) }; /* registers are given from four

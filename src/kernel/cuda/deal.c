@@ -233,8 +233,9 @@ static int phase_end(const dealer *d, int begin)
 static void end_phase(const dealer *d, int phase)
 {
     for (u32 w = d->block * QN_P_WARPS; w < (d->block + 1) * QN_P_WARPS; w++) {
+        if (d->n_tasks[w] == 0) continue;
         qn_task *t = &d->l->tasks[d->l->task_at[w] + d->n_tasks[w] - 1];
-        if (d->n_tasks[w] && t->phase == phase) t->flags |= QN_T_last;
+        if (t->phase == phase) t->flags |= QN_T_last;
     }
 }
 

@@ -1,8 +1,8 @@
-/* list.c - from a plan's steps to phases and stages. Steps that touch one token's vectors element by element are merged into the
+/* list.c - from a plan's steps to phases. Steps that touch one token's vectors element by element are merged into the
  * linears around them: an addition and a norm into the input of the next, a gate into the output of the one before, rotation and
  * cache into the attention. What remains are phases, and between two phases values that blocks send each other. Then the rows of
- * each phase are dealt out, two or four at a time, so that no block has more than that above another, beginning at another block
- * each time, and come in stages that fit a ring in shared memory. deal.c does that. */
+ * each phase are dealt out, two, four or eight at a time, so that no block has more than that above another, beginning at another
+ * block each time; they come in stages that fit a ring in shared memory, and are tasks of warps. deal.c does that. */
 #include "kernel/cuda/list.h"
 
 #include <string.h>
@@ -337,13 +337,19 @@ bool qn_lists_make(qn_lists *l, const qn_list_setup *s, const char **why, qn_err
     return ok;
 }
 
-void qn_lists_close(qn_lists *l)
+void qn_lists_forget(qn_lists *l)
 {
-    qn_free(l->phases);
     qn_free(l->stages);
     qn_free(l->stage_at);
     qn_free(l->tasks);
     qn_free(l->task_at);
+    l->stages = NULL, l->stage_at = NULL, l->tasks = NULL, l->task_at = NULL;
+}
+
+void qn_lists_close(qn_lists *l)
+{
+    qn_lists_forget(l);
+    qn_free(l->phases);
     qn_free(l->atts);
     qn_free(l->tables);
     *l = (qn_lists){ 0 };

@@ -29,6 +29,7 @@ typedef struct qn_lists {
 
 /* False without an error (e->code 0): this plan does not fit the persistent kernel; *why says what. */
 bool qn_lists_make(qn_lists *l, const qn_list_setup *s, const char **why, qn_err *e);
+void qn_lists_forget(qn_lists *l); /* stages and tasks, when the device has them: half a gigabyte for the largest models */
 void qn_lists_close(qn_lists *l);
 u64 qn_lists_sent_bytes(const qn_plan *plan);
 

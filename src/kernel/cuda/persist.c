@@ -66,14 +66,14 @@ static bool make_run(qn_cuda *c, qn_persist *p, qn_err *e)
 {
     const qn_driver *d = &c->gpu.d;
     void *pinned = NULL;
-    if (!send_lists(c, p, e) ||
-        !qn_driver_ok(d, d->host_alloc(&pinned, QN_CUDA_DECODE_MOST * sizeof(i32), 0), "taking pinned memory", e)) return false;
+    if (!send_lists(c, p, e)) return false;
+    qn_lists_forget(&p->l);
+    if (!qn_driver_ok(d, d->host_alloc(&pinned, QN_CUDA_DECODE_MOST * sizeof(i32), 0), "taking pinned memory", e)) return false;
     p->chosen = pinned;
     p->run.chosen = (u64)(uintptr_t)pinned; /* host and device share one space of addresses */
     p->run.n_phases = (u32)p->l.n_phases;
     p->run.x_bytes = p->l.x_bytes;
     p->run.form_bytes = p->l.form_bytes;
-    p->run.ring_bytes = p->l.ring_bytes;
     return true;
 }
 

@@ -295,8 +295,8 @@ static __device__ __forceinline__ void finish_task(const qn_phase *p, const qn_t
     put_task(p, l, fmaf(sum, norm, bias), t, m->tag, st->best, me);
 }
 
-/* The tasks of a phase that this warp has; the first is at hand. ready: its stage has come; bias: of its rows. */
-static __device__ __forceinline__ void run_tasks(uint32_t input, uint32_t ring, shared_state *st, float bias, bool ready)
+/* The tasks of a phase that this warp has; the first is at hand. bias: of its rows. */
+static __device__ __forceinline__ void run_tasks(uint32_t input, uint32_t ring, shared_state *st, float bias)
 {
     const who me = who_am_i();
     mind *m = &st->minds[me.warp()];
@@ -312,7 +312,7 @@ static __device__ __forceinline__ void run_tasks(uint32_t input, uint32_t ring, 
             for (int i = 0; i < 8; i++) v[i] = 0;
         }
         const uint32_t seq = m->stages + now->stage;
-        if (!ready) wait_for(&st->s.full[seq % QN_P_SLOTS], seq / QN_P_SLOTS & 1);
+        wait_for(&st->s.full[seq % QN_P_SLOTS], seq / QN_P_SLOTS & 1);
         {
             const uint32_t rows = look_of(p, me.lane()).rows;
             const forms f = forms_of(p->forms, (p->cols + 255) & ~255u);
@@ -331,7 +331,6 @@ static __device__ __forceinline__ void run_tasks(uint32_t input, uint32_t ring, 
         wait_copies();
         now = &st->tasks[me.warp()][here ^ 1];
         if (now->flags & QN_T_begins) bias = bias_of(now, look_of(p, me.lane()), me.lane()); /* on its way with the products */
-        ready = false;
     }
 }
 
@@ -394,23 +393,18 @@ static __device__ __forceinline__ void stamp(const qn_crun &a, uint32_t i, uint3
     atomicMax(at<unsigned long long>(a.stamps) + i, (unsigned long long)t);
 }
 
-/* A phase of linears. What can be done before the input comes is. */
+/* A phase of linears. Whether weights have come is asked when the input has: all warps are done with the phase before then, and no
+ * barrier is two turns behind. The description of an attention comes while nobody reads the one before: a linear lies between. */
 static __device__ __forceinline__ void walk_linear(const qn_crun &a, uint8_t *smem, const qn_phase *p, shared_state *st, mind *m,
                                                    who me)
 {
     const qn_task *now = &st->tasks[me.warp()][m->task];
     const bool has = now->phase == m->k;
-    bool ready = false;
-    float bias = 0;
-    if (has) {
-        const uint32_t seq = m->stages + now->stage;
-        ready = has_passed(&st->s.full[seq % QN_P_SLOTS], seq / QN_P_SLOTS & 1);
-        bias = bias_of(now, look_of(p, me.lane()), me.lane());
-    }
+    const float bias = has ? bias_of(now, look_of(p, me.lane()), me.lane()) : 0.f;
     if (p->att && me.warp() == QN_P_WARPS - 1)
         copy16(&st->att, at<const qn_att>(a.atts) + (p->att - 1), sizeof(qn_att) / 16, me.lane());
     bring_input(p, a, reinterpret_cast<float4 *>(smem), smem + a.x_bytes, st, m, me);
-    if (has) run_tasks(shared_at(smem) + a.x_bytes, ring_at(a, smem), st, bias, ready);
+    if (has) run_tasks(shared_at(smem) + a.x_bytes, ring_at(a, smem), st, bias);
     else arrive(&st->done, 1);
     __syncwarp();
     if (me.lane() == 0) m->linears++;
@@ -474,8 +468,9 @@ static __device__ __forceinline__ void walk(const qn_crun &a, uint8_t *smem, sha
 #pragma unroll 1
     while (walk_phase<WIDE, LANES>(a, smem, st)) { }
 }
+
 /* Twenty warps get 96 registers each; the one that only copies needs few, its three neighbours none, and what they give the others
- * take: what those spill must fit what is left of the first cache. A block can take no more than it gives. */
+ * take, so that nothing spills (SPEED.md). A block can take no more than it gives. */
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 static __device__ __forceinline__ void give_registers() { asm volatile("setmaxnreg.dec.sync.aligned.u32 32;"); }
 static __device__ __forceinline__ void take_registers() { asm volatile("setmaxnreg.inc.sync.aligned.u32 112;"); }

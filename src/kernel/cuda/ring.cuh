@@ -55,15 +55,6 @@ static __device__ __forceinline__ bool passed(uint64_t *b, uint32_t parity)
     return done;
 }
 
-/* The same without waiting at all: the other waits for some time of its own choosing (430 cycles on the average, ncu). */
-static __device__ __forceinline__ bool has_passed(uint64_t *b, uint32_t parity)
-{
-    uint32_t done;
-    asm volatile("{\n.reg .pred p;\nmbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2;\nselp.u32 %0, 1, 0, p;\n}"
-                 : "=r"(done) : "r"(shared_at(b)), "r"(parity) : "memory");
-    return done;
-}
-
 /* Weights are read once a token: they should not drive out what is read again. */
 static __device__ __forceinline__ void copy_run(uint32_t to, uint64_t from, uint32_t bytes, uint64_t *bar, uint64_t policy)
 {
@@ -138,7 +129,6 @@ static __device__ __forceinline__ bool passed(uint64_t *b, uint32_t parity)
     return done;
 }
 
-static __device__ __forceinline__ bool has_passed(uint64_t *b, uint32_t parity) { return passed(b, parity); }
 static __device__ __forceinline__ uint64_t read_once() { return 0; }
 
 static __device__ __forceinline__ void copy_run(uint32_t to, uint64_t from, uint32_t bytes, uint32_t lane)

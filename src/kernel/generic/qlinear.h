@@ -3,7 +3,7 @@
  *
  * A tile is R rows of x by one panel. In each block of 32 columns it adds integers, which is exact, then turns each sum into a
  * float with the two scales: the only order that matters is that of the blocks, and it is the same for every R: the law of rows.
- * Up to FEW rows of x (decode) a tile unpacks a panel for itself as it streams by, in code made for the type. With more, a chunk
+ * Up to FEW rows of x a tile unpacks a panel for itself as it streams by, in code made for the type. With more, a chunk
  * of the panel is unpacked to bytes once and used by all tiles, their results waiting in y: that code knows no types, only how
  * many bits values have and whether blocks have minima or two scales. */
 #ifndef QN_GENERIC_QLINEAR_H
@@ -12,7 +12,6 @@
 #include "kernel/generic/panels.h"
 #include "kernel/op.h"
 
-#define FEW 24                /* rows of x up to which tiles unpack for themselves: 12 of q4_0 at 212 instead of 170 GOP/s */
 #define CHUNK 16              /* blocks of 32 columns unpacked at a time: 11 KiB, beside 2 KiB of activations in L1 */
 #define ROWS 96               /* rows of x that share an unpacked chunk: their activations stay in L2 */
 #define AHEAD 4096            /* bytes of weights asked for ahead of time */

@@ -5,6 +5,7 @@
 
 #define LANES 4
 #define MOST 6 /* rows of a tile: 24 sums of 32 registers, 4 weights, x */
+#define FEW 8  /* rows of x up to which tiles unpack for themselves; not timed */
 #define SIGNED_BYTES true
 #include "kernel/generic/qlinear.h"
 
