@@ -28,6 +28,17 @@ typedef struct form {
     scales (*scale)(const u8 *p, int b);
 } form;
 
+/* ---- what all tiles do: four activations to every row, and an integer sum to a float by its row's power of two */
+
+INLINE __m512i four(const i8 *q)
+{
+    i32 v;
+    __builtin_memcpy(&v, q, 4);
+    return _mm512_set1_epi32(v);
+}
+
+INLINE __m512 shifted(__m512i dot, __m512i by) { return _mm512_cvtepi32_ps(_mm512_sllv_epi32(dot, by)); }
+
 /* ---- readers */
 
 INLINE __m512i load(const void *p) { return _mm512_loadu_si512(p); }
@@ -159,6 +170,9 @@ INLINE scales scale_q6_k(const u8 *p, int b)
     return (scales){ .s = { _mm512_mul_ps(d, signed16(w->scale[2 * b])),
                             _mm512_mul_ps(d, signed16(w->scale[2 * b + 1])) } };
 }
+
+#define QN_FORM(name, log2_off, mins, halves, blocks) \
+    { log2_off, mins, halves, blocks, sizeof(qn_panel_##name), group_##name, scale_##name }
 
 /* F(name, log2_off, mins, halves, blocks): every type, as in its form. */
 #define QN_FORMS(F) \

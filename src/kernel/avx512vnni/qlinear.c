@@ -27,13 +27,6 @@ typedef struct task {
     int panel;
 } task; /* what a tile has more than the rows of x repeats the last of them */
 
-INLINE __m512i at4(const i8 *q)
-{
-    i32 v;
-    __builtin_memcpy(&v, q, 4);
-    return _mm512_set1_epi32(v);
-}
-
 /* What makes up for the offset of the weights: -2^k times the sum of the activations. */
 INLINE __m512i start_sum(i32 start, int k)
 {
@@ -54,14 +47,13 @@ INLINE void dots(const form f, const qn_bytes *x, const size_t *at, const u8 *p,
         UNROLL
         for (int r = 0; r < R; r++) {
             const i8 *q = x->q + 32 * at[r] + 4 * (size_t)i;
-            if (R == 1 && i % 2) odd = _mm512_dpbusd_epi32(odd, w, at4(q)); /* one row: two chains hide the latency */
-            else dot[r] = _mm512_dpbusd_epi32(dot[r], w, at4(q));
+            if (R == 1 && i % 2) odd = _mm512_dpbusd_epi32(odd, w, four(q)); /* one row: two chains hide the latency */
+            else dot[r] = _mm512_dpbusd_epi32(dot[r], w, four(q));
         }
     }
     if (R == 1) dot[0] = _mm512_add_epi32(dot[0], odd);
 }
 
-INLINE __m512 shifted(__m512i dot, i32 by) { return _mm512_cvtepi32_ps(_mm512_sllv_epi32(dot, _mm512_set1_epi32(by))); }
 
 INLINE void block(const form f, const qn_bytes *x, const size_t *at, const u8 *p, int sub, __m512 *acc, const int R)
 {
@@ -70,13 +62,14 @@ INLINE void block(const form f, const qn_bytes *x, const size_t *at, const u8 *p
     for (int half = 0; half < (f.halves ? 2 : 1); half++) {
         dots(f, x, at, p, sub, 4 * half, f.halves ? 4 * half + 4 : 8, dot, R);
         UNROLL
-        for (int r = 0; r < R; r++) acc[r] = _mm512_fmadd_ps(shifted(dot[r], x->shift[at[r]]), s.s[half], acc[r]);
+        for (int r = 0; r < R; r++)
+            acc[r] = _mm512_fmadd_ps(shifted(dot[r], _mm512_set1_epi32(x->shift[at[r]])), s.s[half], acc[r]);
     }
     if (!f.mins) return;
     const __m512 m = _mm512_mul_ps(s.m, _mm512_set1_ps(-1.0f / 128)); /* start is -128 times the sum */
     UNROLL
     for (int r = 0; r < R; r++)
-        acc[r] = _mm512_fmadd_ps(shifted(_mm512_set1_epi32(x->start[at[r]]), x->shift[at[r]]), m, acc[r]);
+        acc[r] = _mm512_fmadd_ps(shifted(_mm512_set1_epi32(x->start[at[r]]), _mm512_set1_epi32(x->shift[at[r]])), m, acc[r]);
 }
 
 /* With more than a few instructions to a line the core itself does not look far enough ahead: 8 rows of Q8_0 read 14 GB/s
@@ -147,10 +140,10 @@ INLINE void qlinear(const form f, const variant v, const qn_opener u, const qn_q
     void qn_qlinear_##name##_avx512vnni_##which(const void *args, qn_lane lane) \
     { \
         const qn_qlinear *a = args; \
-        const form f = { log2_off, mins, halves, blocks, sizeof(qn_panel_##name), group_##name, scale_##name }; \
+        const form f = QN_FORM(name, log2_off, mins, halves, blocks); \
         const variant v = VARIANT_##which; \
         const qn_opener u = { qn_qopen_##name, (size_t)(a->cols / 32 / (blocks)) * sizeof(qn_panel_##name), \
-                              (halves) ? PLAIN_halves : (mins) ? PLAIN_mins : PLAIN_offset, v.plains }; \
+                              QN_PLAIN_KIND(mins, halves), v.plains }; \
         qlinear(f, v, u, a, lane); \
     }
 #define MAKE_r12(...) MAKE_AS(r12, __VA_ARGS__)

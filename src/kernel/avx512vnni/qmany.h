@@ -20,6 +20,7 @@ typedef struct qn_plain {
 
 /* PLAIN_offset: bytes are weights + 128. PLAIN_halves: the same with two scales a block. PLAIN_mins: bytes are weights >= 0. */
 typedef enum qn_plain_kind { PLAIN_offset, PLAIN_halves, PLAIN_mins } qn_plain_kind;
+#define QN_PLAIN_KIND(mins, halves) ((halves) ? PLAIN_halves : (mins) ? PLAIN_mins : PLAIN_offset)
 
 typedef float qn_results[QN_PAIR * QN_PANEL];
 

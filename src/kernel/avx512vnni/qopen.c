@@ -5,8 +5,8 @@
 #define OPEN(name, log2_off, mins, halves, blocks) \
     void qn_qopen_##name(const qn_qtile *t) \
     { \
-        static const form f = { log2_off, mins, halves, blocks, sizeof(qn_panel_##name), group_##name, scale_##name }; \
-        const qn_plain_kind kind = (halves) ? PLAIN_halves : (mins) ? PLAIN_mins : PLAIN_offset; \
+        static const form f = QN_FORM(name, log2_off, mins, halves, blocks); \
+        const qn_plain_kind kind = QN_PLAIN_KIND(mins, halves); \
         if (t->step == QN_TILE) tile(kind, &f, t, QN_TILE); \
         else tile(kind, &f, t, QN_TILE - 1); \
     }

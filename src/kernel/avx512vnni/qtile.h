@@ -13,13 +13,6 @@
 #include "kernel/avx512vnni/qmany.h"
 #include "kernel/generic/ahead.h"
 
-INLINE __m512i four(const i8 *q)
-{
-    i32 v;
-    __builtin_memcpy(&v, q, 4);
-    return _mm512_set1_epi32(v);
-}
-
 /* Where weights come from: packed panels of a type, opened on the way and kept in w; or, opened before, w (form NULL). */
 typedef struct source {
     const form *f;
@@ -69,8 +62,6 @@ INLINE void dots(const qn_plain_kind kind, const source *from, qn_plain *w, cons
         }
     }
 }
-
-INLINE __m512 shifted(__m512i dot, __m512i by) { return _mm512_cvtepi32_ps(_mm512_sllv_epi32(dot, by)); }
 
 /* Sums of a block, or of a half of it, to their results. */
 INLINE void add(__m512 (*acc)[QN_PAIR], __m512i (*dot)[QN_PAIR], const i32 *shift, const float (*s)[QN_PANEL], const int R)

@@ -245,7 +245,8 @@ static void end_phase(const dealer *d, int phase)
 static void mark_stages(const dealer *d, u32 first, const qn_phase *p, const manner *h)
 {
     qn_stage *s = d->l->stages;
-    for (u32 i = first; i < d->n && !d->streams && p->out != QN_OUT_logits && h->cut == 1; i++) s[i].flags |= QN_S_early;
+    const bool early = !d->streams && p->out != QN_OUT_logits && h->cut == 1;
+    for (u32 i = first; early && i < d->n; i++) s[i].flags |= QN_S_early;
     if (d->n == first || !p->att) return;
     s[first].flags |= QN_S_kv;
     s[first].att = (u16)(p->att - 1);
