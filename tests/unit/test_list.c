@@ -148,6 +148,15 @@ static const qn_stage *stage_at(const machine *m, const block *k, u32 seq)
 
 static void copy(block *k, u32 to, u64 from, u32 bytes) { memcpy(k->ring + to, (const u8 *)(uintptr_t)from, bytes); }
 
+/* A copy waits for one that began before it, and what is then on its way is what the wait is for: some 64 KiB or one stage. */
+static void check_flight(const machine *m, const block *k, const qn_stage *s)
+{
+    u32 bytes = s->bytes;
+    assert_in_range(s->after, 1, QN_P_SLOTS - 1);
+    for (u32 i = 1; i < s->after && i <= k->filled; i++) bytes += stage_at(m, k, k->filled - i)->bytes;
+    assert_true(bytes <= 64 << 10 || s->after == 1);
+}
+
 /* What copies do, as early as they may. */
 static void fill(const machine *m, block *k)
 {
@@ -157,6 +166,7 @@ static void fill(const machine *m, block *k)
         const qn_stage *s = stage_at(m, k, k->filled);
         if (k->used + s->back < k->filled + 1) return;
         assert_true(s->back <= QN_P_SLOTS && !(s->flags & QN_S_early && s->n_value)); /* whole rows come early, no columns */
+        check_flight(m, k, s);
         const u32 rows = s->b ? 2u * s->rows : s->rows;
         assert_true(s->to % 16 == 0 && s->to + rows * s->pitch <= m->l->ring_bytes);
         u32 bytes = 0;

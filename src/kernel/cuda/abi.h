@@ -112,7 +112,7 @@ typedef struct qn_phase {
 /* Weights come in stages: some rows of a matrix, or the same rows of gate and up, whole or some columns of them. What a warp does
  * with a stage is a task: 2, 4 or 8 rows (2 or 4 where the same of `up` are multiplied too), all columns or a part of them.
  * All is written down: a warp takes one task behind the other, in every token the same. */
-/* Keys and values are wanted soon; it may come into the second cache before the ring has room. */
+/* Keys and values are wanted soon; it may come into the second cache while the ring has no room. */
 enum { QN_S_kv = 1, QN_S_early = 2 };
 typedef struct qn_stage {
     uint64_t a, b;            /* the first row, and that of `up`, from this stage's first column; b 0: not gated */
@@ -124,7 +124,8 @@ typedef struct qn_stage {
     uint16_t high_at, scale_at;        /* planes of a row in the ring */
     uint8_t rows, flags;      /* rows: of each matrix */
     uint16_t att;             /* QN_S_kv: index of the qn_att */
-    uint16_t phase, spare[2]; /* phase: for tests/unit/test_list.c */
+    uint16_t after;           /* the stage so many before must have come before this one is asked for */
+    uint16_t phase, spare;    /* phase: for tests/unit/test_list.c */
 } qn_stage;                   /* 4 times 16 bytes */
 
 /* The first, the last stage of its rows; the warp's last task of the phase. */

@@ -162,7 +162,7 @@ static u32 rows_together(const maker *m)
 
 static u32 form_of(u32 kind)
 {
-    return kind <= QN_W_bf16 ? QN_FORM_float : kind == QN_W_q4m ? QN_FORM_int | QN_FORM_sums : QN_FORM_int;
+    return kind <= QN_W_bf16 ? QN_FORM_float : kind == QN_W_q4m || kind == QN_W_q4 ? QN_FORM_int | QN_FORM_sums : QN_FORM_int;
 }
 
 /* The phase's input and where its results go. */

@@ -1,6 +1,7 @@
 /* persist.cu - a whole token in one kernel. A block on each multiprocessor walks the same phases; nothing is launched between them and
  * nobody waits for all: what others need is sent (wire.cuh), weights are always on their way (ring.cuh), products are made by
- * warps each on its own (products.cuh). Sixteen warps compute, one more brings weights.
+ * warps each on its own (products.cuh). Sixteen warps compute, one more brings weights, another sees that
+ * the memory is never idle.
  * What the lists hold is the business of list.c and deal.c; the same lists are run on the host by tests/unit/test_list.c. */
 #include "kernel/cuda/attend.cuh"
 #include "kernel/cuda/products.cuh"
@@ -469,7 +470,7 @@ static __device__ __forceinline__ void walk(const qn_crun &a, uint8_t *smem, sha
     while (walk_phase<WIDE, LANES>(a, smem, st)) { }
 }
 
-/* Twenty warps get 96 registers each; the one that only copies needs few, its three neighbours none, and what they give the others
+/* Twenty warps get 96 registers each; those that bring weights need few, their two neighbours none, and what they give the others
  * take, so that nothing spills (SPEED.md). A block can take no more than it gives. */
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 static __device__ __forceinline__ void give_registers() { asm volatile("setmaxnreg.dec.sync.aligned.u32 32;"); }
@@ -489,12 +490,14 @@ template <bool WIDE, int LANES> static __device__ __forceinline__ void persist(c
         init_barrier(&st.s.empty[threadIdx.x], 32 * QN_T_USES);
         fence_barriers();
     }
+    if (threadIdx.x == 0) st.s.begun = 0;
     if (threadIdx.x < QN_P_WARPS * 8) st.best[threadIdx.x] = 0;
     if (threadIdx.x == QN_P_SLOTS) init_barrier(&st.done, 32 * QN_P_WARPS), fence_barriers();
     __syncthreads();
     if (me.warp() >= QN_P_WARPS) {
         give_registers();
         if (me.warp() == QN_P_WARPS) bring_weights(a, &st.s, ring_at(a, smem));
+        if (me.warp() == QN_P_WARPS + 1) bring_closer(a, &st.s);
     } else {
         take_registers();
         walk<WIDE, LANES>(a, smem, &st);

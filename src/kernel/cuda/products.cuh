@@ -71,22 +71,35 @@ static __device__ __forceinline__ int dot16(uint4 w, uint4 x, int sum)
     return __dp4a((int)w.w, (int)x.w, sum);
 }
 
+/* The same with weights that are not signed. */
+static __device__ __forceinline__ int udp4a(uint32_t w, uint32_t x, int sum)
+{
+    int r;
+    asm("dp4a.u32.s32 %0, %1, %2, %3;" : "=r"(r) : "r"(w), "r"(x), "r"(sum));
+    return r;
+}
+
+static __device__ __forceinline__ int udot16(uint4 w, uint4 x, int sum)
+{
+    return udp4a(w.w, x.w, udp4a(w.z, x.z, udp4a(w.y, x.y, udp4a(w.x, x.x, sum))));
+}
+
+static __device__ __forceinline__ uint4 masked(uint4 w, uint32_t m) { return make_uint4(w.x & m, w.y & m, w.z & m, w.w & m); }
+
 static __device__ __forceinline__ float joined(int high, int low) { return (float)(high * 256 + low); }
 
-/* Weights of 4 and 6 bits as signed bytes, times a power of two: their top bit turned over and everything below it shifted to the
- * top of the byte is 16 * (w - 8), 4 * (w - 32). Those with a minimum stay as they are. */
-template <int KIND, bool UPPER> static __device__ __forceinline__ uint32_t bytes_of(uint32_t w, uint32_t high)
+/* Weights of 6 bits as signed bytes, times four: their top bit turned over and everything shifted to the top of the byte is
+ * 4 * (w - 32). */
+template <bool UPPER> static __device__ __forceinline__ uint32_t bytes_of(uint32_t w, uint32_t high)
 {
-    if (KIND == QN_W_q4) return ((UPPER ? w : w << 4) & 0xF0F0F0F0u) ^ 0x80808080u;
-    if (KIND == QN_W_q4m) return (UPPER ? w >> 4 : w) & 0x0F0F0F0Fu;
     return (((UPPER ? w >> 2 : w << 2) & 0x3C3C3C3Cu) | (high & 0xC0C0C0C0u)) ^ 0x80808080u;
 }
 
 /* high: two more bits for 16 values: word k of them has field k of each byte */
-template <int KIND, bool UPPER> static __device__ __forceinline__ uint4 bytes_of(uint4 w, uint32_t high)
+template <bool UPPER> static __device__ __forceinline__ uint4 bytes_of(uint4 w, uint32_t high)
 {
-    return make_uint4(bytes_of<KIND, UPPER>(w.x, high << 6), bytes_of<KIND, UPPER>(w.y, high << 4),
-                      bytes_of<KIND, UPPER>(w.z, high << 2), bytes_of<KIND, UPPER>(w.w, high));
+    return make_uint4(bytes_of<UPPER>(w.x, high << 6), bytes_of<UPPER>(w.y, high << 4), bytes_of<UPPER>(w.z, high << 2),
+                      bytes_of<UPPER>(w.w, high));
 }
 
 /* Piece e of a row. */
@@ -100,18 +113,20 @@ static __device__ __forceinline__ float dot_piece(uint32_t high_at, uint32_t sca
         return lds_half(row + scale_at + 2 * e) * x.more.x * d;
     }
     const uint4 w = lds16(row + 16 * e);
-    uint2 high = make_uint2(0, 0);
-    if (KIND == QN_W_q6) asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];" : "=r"(high.x), "=r"(high.y) : "r"(row + high_at + 8 * e));
-    const uint4 a = bytes_of<KIND, false>(w, high.x), b = bytes_of<KIND, true>(w, high.y);
-    if (KIND == QN_W_q6) { /* a scale for each 16 */
+    if (KIND == QN_W_q4 || KIND == QN_W_q4m) { /* low nibbles as they are, high ones 16 times as large: a mask is all it takes */
+        const uint4 a = masked(w, 0x0F0F0F0Fu), b = masked(w, 0xF0F0F0F0u);
+        const int h = 16 * udot16(a, x.h0, 0) + udot16(b, x.h1, 0), l = 16 * udot16(a, x.l0, 0) + udot16(b, x.l1, 0);
+        const float d = joined(h, l) * (x.more.x * 0.0625f);
+        if (KIND == QN_W_q4) return lds_half(row + scale_at + 2 * e) * fmaf(-8.f, x.more.y, d);
         const float2 s = lds_half2(row + scale_at + 4 * e);
-        const float d0 = joined(dot16(a, x.h0, 0), dot16(a, x.l0, 0)), d1 = joined(dot16(b, x.h1, 0), dot16(b, x.l1, 0));
-        return x.more.x * 0.25f * fmaf(s.x, d0, s.y * d1);
+        return fmaf(s.x, d, s.y * x.more.y);
     }
-    const float d = joined(dot16(b, x.h1, dot16(a, x.h0, 0)), dot16(b, x.l1, dot16(a, x.l0, 0)));
-    if (KIND == QN_W_q4) return lds_half(row + scale_at + 2 * e) * (x.more.x * 0.0625f) * d;
-    const float2 s = lds_half2(row + scale_at + 4 * e);
-    return fmaf(s.x * x.more.x, d, s.y * x.more.y);
+    uint2 high;
+    asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];" : "=r"(high.x), "=r"(high.y) : "r"(row + high_at + 8 * e));
+    const uint4 a = bytes_of<false>(w, high.x), b = bytes_of<true>(w, high.y);
+    const float2 s = lds_half2(row + scale_at + 4 * e); /* a scale for each 16 */
+    const float d0 = joined(dot16(a, x.h0, 0), dot16(a, x.l0, 0)), d1 = joined(dot16(b, x.h1, 0), dot16(b, x.l1, 0));
+    return x.more.x * 0.25f * fmaf(s.x, d0, s.y * d1);
 }
 
 static __device__ __forceinline__ float4 floats_at(uint32_t p)
