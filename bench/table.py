@@ -7,8 +7,8 @@ Runs `quern bench --against` on every .gguf file of DIR, so that the samples of 
 ratios with their 95 % intervals, the share of the machine's ceiling, time to the first token and peak memory. Figures of one run
 compare with each other and with nothing else. --make first writes the files that are missing: random weights in real shapes
 (tools/make_gguf.py, which needs NumPy), Q4_K_M by `quern quantize`; they are fine for speed and useless for text. Each engine's
-name, before the `=`, is a column and is looked up in bench/floors.csv: ratios below their floor are marked with a `!`. Exit
-status: 0; 1 if a file failed; 3 if a ratio is below its floor and --check was given."""
+name, before the `=`, is a column and is looked up in bench/floors.csv: ratios below their floor are marked with a `!`, and with
+what memory would have allowed around that engine's samples where that is below the floor too. Exit status: 0; 1 if a file failed; 3 if a ratio is below its floor and --check was given."""
 
 import argparse
 import csv
@@ -86,7 +86,11 @@ def floor_of(floors, stem, engine, test):
 
 def ratio_cell(rival, floor):
     text = f"{rival['ratio']:.2f} ({rival['ratio_lo']:.2f}–{rival['ratio_hi']:.2f})"
-    return text + f" ! < {floor:g}" if floor and rival["ratio"] < floor else text
+    if floor and rival["ratio"] < floor:
+        text += f" ! < {floor:g}"
+        if 0 < rival["ratio_most"] < floor:
+            text += f", at most {rival['ratio_most']:.2f}"
+    return text
 
 
 def group(rows):

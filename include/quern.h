@@ -267,6 +267,9 @@ void qn_engine_get_step(const qn_engine *en, int i, int rows, int ctx, qn_step_i
 /* bytes; resident and peak: of the process; device: taken on a GPU, where weights, kv and scratch are then */
 typedef struct qn_memory { uint64_t weights, kv, scratch, resident, peak, device; } qn_memory;
 void qn_engine_get_memory(const qn_engine *en, qn_memory *out);
+/* Reads all packed weights once with the engine's threads and returns bytes per second: what no decoding step can beat at this
+ * moment. 0: there are none in this process's memory (a device, a mapped file). Not while another call runs on the engine. */
+double qn_engine_sweep(qn_engine *en);
 int qn_engine_threads(const qn_engine *en);
 qn_trace *qn_engine_trace(const qn_engine *en); /* the one it was opened with; NULL: none */
 const char *qn_engine_isa(const qn_engine *en);

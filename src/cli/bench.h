@@ -34,6 +34,7 @@ typedef struct qn_rival {
     char *words;                 /* the command cut at its spaces; argv points into it */
     char **argv;                 /* [argc] and room for what is added */
     int argc;
+    bool behind;                 /* it knows no -d: a depth is asked for as -gp */
     cpu_set_t allowed;           /* where this process might run when it began */
 } qn_rival;
 
@@ -42,19 +43,21 @@ typedef struct qn_bench_result {
     const qn_bench_setup *setup;
     int n;                       /* samples */
     double *ns, *ts;             /* [n] as they came */
+    double *reads;               /* [n] bytes per second that memory gave before and behind each; 0: not asked */
     qn_stats ns_stats, ts_stats;
     u64 bytes, flops;            /* least that generating must read, and that the prompt must compute */
     const char *arithmetic;      /* which ceiling the prompt is held against: "f32", "bf16" or "int8"; NULL: none */
-    double share;                /* of the ceiling: the least time they take / the median time; 0: unknown */
+    double share;                /* of the ceiling: the least time they take / the time it took, at the median; 0: unknown */
     double switches_s;           /* involuntary context switches per second */
     double load;                 /* load average before the run; -1: unknown */
     bool disturbed;
     qn_memory memory;
     char time[32];               /* when it began, ISO 8601, UTC */
     int n_rivals;
-    const qn_rival *rivals;
-    double *rival_ts[QN_RIVALS_MOST]; /* [n] each */
+    qn_rival *rivals;
+    double *rival_ts[QN_RIVALS_MOST], *rival_reads[QN_RIVALS_MOST]; /* [n] each; reads: as above */
     qn_stats rival_stats[QN_RIVALS_MOST], ratio[QN_RIVALS_MOST]; /* ratio: ours / theirs, sample by sample */
+    double most[QN_RIVALS_MOST]; /* the ratio that the ceiling allowed, at the median; 0: unknown */
 } qn_bench_result;
 
 /* ---- bench_run.c */
@@ -75,7 +78,7 @@ const char *qn_bench_disturbance(const qn_bench_result *r, char out[160]);
 bool qn_rival_open(qn_rival *v, const char *text, qn_err *e);
 void qn_rival_close(qn_rival *v);
 /* One sample of a test, in tokens per second. */
-bool qn_rival_sample(const qn_rival *v, const qn_bench_setup *s, const qn_bench_test *t, double *ts, qn_err *e);
+bool qn_rival_sample(qn_rival *v, const qn_bench_setup *s, const qn_bench_test *t, double *ts, qn_err *e);
 
 /* ---- bench_print.c */
 

@@ -253,11 +253,13 @@ static bool ask(const qn_rival *v, const qn_bench_setup *s, const qn_bench_test 
     return ok;
 }
 
-bool qn_rival_sample(const qn_rival *v, const qn_bench_setup *s, const qn_bench_test *t, double *ts, qn_err *e)
+bool qn_rival_sample(qn_rival *v, const qn_bench_setup *s, const qn_bench_test *t, double *ts, qn_err *e)
 {
-    if (ask(v, s, t, false, ts, e)) return true;
+    const bool can = t->n_depth && t->n_gen && !t->n_prompt;
+    if (ask(v, s, t, can && v->behind, ts, e)) return true;
     qn_err other = { 0 };
-    if (!t->n_depth || !t->n_gen || t->n_prompt || qn_interrupted() || !ask(v, s, t, true, ts, &other)) return false;
+    if (!can || v->behind || qn_interrupted() || !ask(v, s, t, true, ts, &other)) return false;
+    v->behind = true;
     *e = (qn_err){ 0 };
     return true;
 }

@@ -131,10 +131,11 @@ static void put_rivals(fields *fs, const qn_bench_result *r)
         qn_buf_json(b, v->label, strlen(v->label));
         qn_buf_puts(b, ", \"command\": ");
         qn_buf_json(b, v->command, strlen(v->command));
+        qn_buf_printf(b, ", \"depth_as\": \"%s\"", !r->test.n_depth ? "" : v->behind ? "-gp" : "-d");
         qn_buf_printf(b, ", \"median_ts\": %.6f, \"lo_ts\": %.6f, \"hi_ts\": %.6f, ", r->rival_stats[i].p50,
                       r->rival_stats[i].lo, r->rival_stats[i].hi);
-        qn_buf_printf(b, "\"ratio\": %.4f, \"ratio_lo\": %.4f, \"ratio_hi\": %.4f, \"samples_ts\": ", r->ratio[i].p50,
-                      r->ratio[i].lo, r->ratio[i].hi);
+        qn_buf_printf(b, "\"ratio\": %.4f, \"ratio_lo\": %.4f, \"ratio_hi\": %.4f, \"ratio_most\": %.4f, \"samples_ts\": ",
+                      r->ratio[i].p50, r->ratio[i].lo, r->ratio[i].hi, r->most[i]);
         for (int k = 0; k < r->n; k++) qn_buf_printf(b, "%s%.6f", k ? ", " : "[", r->rival_ts[i][k]);
         qn_buf_puts(b, "]}");
     }
@@ -168,6 +169,7 @@ static void put_more(fields *fs, const qn_bench_result *r)
     put(fs, FIELD_real, "ceiling_int8_op_s", "%.0f", k ? k->int8.p50 : 0);
     put(fs, FIELD_real, "ceiling_bf16_flop_s", "%.0f", k ? k->bf16.p50 : 0);
     put_text(fs, "ceiling_arithmetic", r->arithmetic ? r->arithmetic : "");
+    put_samples(fs, "samples_read_bytes_s", r->reads, r->n, 0);
     put_real(fs, "share_of_ceiling", r->share);
     put_flag(fs, "includes_sampling", false);
     put_rivals(fs, r);

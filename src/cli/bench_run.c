@@ -124,7 +124,7 @@ static double arithmetic_rate(const qn_bench_setup *s, const char **which)
 
 /* Decoding is bound by what it reads, a prompt by what it computes. The cost of a token grows evenly with its place, so the
  * token in the middle stands for all. */
-static void find_bound(qn_bench_result *r)
+static void count_work(qn_bench_result *r)
 {
     const qn_bench_setup *s = r->setup;
     const qn_bench_test *t = &r->test;
@@ -134,11 +134,43 @@ static void find_bound(qn_bench_result *r)
         add_pass(s->engine, qn_mini(n_batch, t->n_prompt - i), t->n_depth + i, &unused, &r->flops);
     if (t->n_gen) add_pass(s->engine, 1, t->n_depth + t->n_prompt + t->n_gen / 2, &token, &unused);
     r->bytes = token * (u64)t->n_gen;
-    const qn_ceilings *k = s->ceilings;
-    if (!k || k->read_huge.p50 <= 0 || k->flops.p50 <= 0 || r->ns_stats.p50 <= 0) return;
-    const double read = k->read_huge.p50 > k->read_small.p50 ? k->read_huge.p50 : k->read_small.p50;
-    const double least_s = (double)r->bytes / read + (double)r->flops / arithmetic_rate(s, &r->arithmetic);
-    r->share = least_s * 1e9 / r->ns_stats.p50;
+}
+
+static double median_of(double *room, int n)
+{
+    qn_stats s;
+    qn_stats_of(room, (size_t)n, &s);
+    return s.p50;
+}
+
+/* Sample by sample, in tokens per second: by what memory gave around each where that is known, since on a shared machine it is
+ * another thing every second; else by what it gave before all tests. computing_s: of the prompt. */
+static void bounds_of(const qn_bench_result *r, const double *reads, double computing_s, double *out)
+{
+    const qn_ceilings *k = r->setup->ceilings;
+    const double usual = k->read_huge.p50 > k->read_small.p50 ? k->read_huge.p50 : k->read_small.p50;
+    const int tokens = r->test.n_prompt + r->test.n_gen;
+    for (int i = 0; i < r->n; i++) out[i] = tokens / ((double)r->bytes / (reads[i] > 0 ? reads[i] : usual) + computing_s);
+}
+
+static bool find_bound(qn_bench_result *r, qn_err *e)
+{
+    const qn_ceilings *k = r->setup->ceilings;
+    count_work(r);
+    if (!k || k->read_huge.p50 <= 0 || k->flops.p50 <= 0) return true;
+    double *bound = qn_new_array((size_t)r->n, sizeof *bound, e);
+    if (!bound) return false;
+    const double computing_s = (double)r->flops / arithmetic_rate(r->setup, &r->arithmetic);
+    bounds_of(r, r->reads, computing_s, bound);
+    for (int i = 0; i < r->n; i++) bound[i] = r->ts[i] / bound[i];
+    r->share = median_of(bound, r->n);
+    for (int v = 0; v < r->n_rivals; v++) {
+        bounds_of(r, r->rival_reads[v], computing_s, bound);
+        for (int i = 0; i < r->n; i++) bound[i] /= r->rival_ts[v][i];
+        r->most[v] = median_of(bound, r->n);
+    }
+    qn_free(bound);
+    return true;
 }
 
 /* ---- disturbance ---------------------------------------------------------------------------------------------------- */
@@ -178,6 +210,12 @@ static bool warm_up(qn_bench_setup *s, const qn_bench_test *t, qn_err *e)
     return ok;
 }
 
+/* What memory gives now, where that is a bound of the test. */
+static double look_at_memory(qn_bench_setup *s, const qn_bench_test *t)
+{
+    return s->ceilings && t->n_gen ? qn_engine_sweep(s->engine) : 0;
+}
+
 static bool take_sample(qn_bench_setup *s, qn_bench_result *r, int i, double *switched, qn_err *e)
 {
     const qn_bench_test *t = &r->test;
@@ -197,9 +235,16 @@ static bool take_samples(qn_bench_setup *s, qn_bench_result *r, double *switched
 {
     for (int i = 0; i < r->n; i++) {
         if ((i == 0 || r->n_rivals) && !warm_up(s, &r->test, e)) return false;
+        double before = look_at_memory(s, &r->test), behind;
         if (!take_sample(s, r, i, switched, e)) return false;
-        for (int k = 0; k < r->n_rivals; k++)
+        behind = look_at_memory(s, &r->test);
+        r->reads[i] = (before + behind) / 2;
+        for (int k = 0; k < r->n_rivals; k++) {
             if (!qn_rival_sample(&r->rivals[k], s, &r->test, &r->rival_ts[k][i], e)) return false;
+            before = behind;
+            behind = look_at_memory(s, &r->test);
+            r->rival_reads[k][i] = (before + behind) / 2;
+        }
     }
     return true;
 }
@@ -209,8 +254,10 @@ static bool make_room(qn_bench_result *r, qn_err *e)
     const size_t n = (size_t)r->n;
     r->ns = qn_new_array(n, sizeof *r->ns, e);
     r->ts = r->ns ? qn_new_array(n, sizeof *r->ts, e) : NULL;
-    bool ok = r->ts != NULL;
-    for (int k = 0; ok && k < r->n_rivals; k++) ok = (r->rival_ts[k] = qn_new_array(n, sizeof(double), e)) != NULL;
+    r->reads = r->ts ? qn_new_array(n, sizeof *r->reads, e) : NULL;
+    bool ok = r->reads != NULL;
+    for (int k = 0; ok && k < r->n_rivals; k++)
+        ok = (r->rival_ts[k] = qn_new_array(n, sizeof(double), e)) && (r->rival_reads[k] = qn_new_array(n, sizeof(double), e));
     return ok;
 }
 
@@ -218,7 +265,8 @@ void qn_bench_result_close(qn_bench_result *r)
 {
     qn_free(r->ns);
     qn_free(r->ts);
-    for (int k = 0; k < QN_RIVALS_MOST; k++) qn_free(r->rival_ts[k]);
+    qn_free(r->reads);
+    for (int k = 0; k < QN_RIVALS_MOST; k++) qn_free(r->rival_ts[k]), qn_free(r->rival_reads[k]);
 }
 
 /* qn_stats_of sorts; samples are kept as they came. */
@@ -254,7 +302,6 @@ bool qn_bench_measure(qn_bench_setup *s, qn_bench_result *r, qn_err *e)
     if (!read_prompt(s, r->test.n_depth, e) || !take_samples(s, r, &switched, e) || !sum_up_all(r, e)) return false;
     r->switches_s = switched * 1e9 / (r->ns_stats.mean * r->n);
     qn_engine_get_memory(s->engine, &r->memory);
-    find_bound(r);
     r->disturbed = qn_bench_disturbance(r, text) != NULL;
-    return true;
+    return find_bound(r, e);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "base/sweep.h"
 #include "engine/warm.h"
 #include "model/describe.h"
 #include "model/fuse.h"
@@ -240,6 +241,14 @@ void qn_engine_close(qn_engine *en)
     qn_pages_free(en->scratch, en->scratch_bytes);
     qn_free(en->sessions);
     qn_free(en);
+}
+
+double qn_engine_sweep(qn_engine *en)
+{
+    u64 sink = 0;
+    if (en->packed.bytes == 0) return 0;
+    const u64 ns = qn_sweep(en->pool, en->packed.memory, en->packed.bytes, &sink);
+    return ns ? (double)en->packed.bytes * 1e9 / (double)ns : 0;
 }
 
 void qn_engine_cancel(qn_engine *en) { atomic_store(&en->cancel, 1); }

@@ -5,22 +5,6 @@
 
 #include <string.h>
 
-typedef u64 wide __attribute__((vector_size(64), aligned(64))); /* one cache line; the compiler splits it as it must */
-
-u64 qn_loop_read(const void *p, size_t n)
-{
-    const wide *at = p, *end = at + n / sizeof *at;
-    wide a = { 0 }, b = { 0 }, c = { 0 }, d = { 0 };
-    for (; at < end; at += 4) {
-        a ^= at[0];
-        b ^= at[1];
-        c ^= at[2];
-        d ^= at[3];
-    }
-    a ^= b ^ c ^ d;
-    return a[0] ^ a[1] ^ a[2] ^ a[3] ^ a[4] ^ a[5] ^ a[6] ^ a[7];
-}
-
 /* 12 chains: two multiply-adds a cycle of 4 cycles latency need 8, and there must be a few to spare. */
 #define CHAINS 12
 

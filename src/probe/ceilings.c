@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/pool.h"
+#include "base/sweep.h"
 #include "probe/machine.h"
 
 #define PART ((size_t)4096)      /* a lane's share is whole pages */
@@ -45,27 +46,12 @@ static void finish(bench *b, qn_stats *s) { qn_stats_of(b->samples, b->n, s); }
 
 /* ---- reading memory */
 
-static void share_of(const bench *b, qn_lane lane, size_t *from, size_t *n)
-{
-    const int parts = (int)(b->out->bytes / PART);
-    *from = (size_t)lane_begin(parts, lane) * PART;
-    *n = (size_t)lane_end(parts, lane) * PART - *from;
-}
-
 static void touch(const void *args, qn_lane lane)
 {
     const bench *b = args;
-    size_t from, n;
-    share_of(b, lane, &from, &n);
-    memset(b->memory + from, lane.i + 1, n);
-}
-
-static void read_share(const void *args, qn_lane lane)
-{
-    const bench *b = args;
-    size_t from, n;
-    share_of(b, lane, &from, &n);
-    b->sinks[lane.i].bits ^= qn_loop_read(b->memory + from, n);
+    const int parts = (int)(b->out->bytes / PART);
+    const size_t from = (size_t)lane_begin(parts, lane) * PART, to = (size_t)lane_end(parts, lane) * PART;
+    memset(b->memory + from, lane.i + 1, to - from);
 }
 
 /* Bytes of [p, p + n) that lie on huge pages, as the system tells it. */
@@ -93,9 +79,8 @@ static bool measure_read(bench *b, bool huge, const char *what, double share, qn
     qn_pool_run(b->pool, touch, b);
     begin(b, what, share, e); /* the clock starts after the pages are there */
     while (wants_more(b)) {
-        const u64 start = qn_now_ns();
-        qn_pool_run(b->pool, read_share, b);
-        b->samples[b->n++] = (double)b->out->bytes * 1e9 / (double)(qn_now_ns() - start);
+        const u64 ns = qn_sweep(b->pool, b->memory, b->out->bytes, &b->sinks[0].bits);
+        b->samples[b->n++] = (double)b->out->bytes * 1e9 / (double)ns;
     }
     finish(b, s);
     if (huge) b->out->huge_share = (double)huge_bytes(b->memory, b->out->bytes) / (double)b->out->bytes;

@@ -33,10 +33,7 @@ typedef struct qn_ceilings {
 
 bool qn_ceilings_measure(qn_ceilings *c, const qn_ceilings_opts *o, qn_err *e);
 
-/* ---- ceiling_loops.c: the loops that are timed */
-
-/* Reads n bytes (a multiple of 256, 64-byte aligned) and returns a value that depends on all of them. */
-u64 qn_loop_read(const void *p, size_t n);
+/* ---- ceiling_loops.c: the loops that are timed (reading: base/sweep.h) */
 
 /* Does n rounds of multiply-adds on registers alone with what isa has; returns the operations done. *sink keeps them alive. */
 u64 qn_loop_fma(qn_isa isa, u64 n, float *sink);

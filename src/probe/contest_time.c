@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/cpu.h"
 #include "base/mem.h"
+#include "base/sweep.h"
 #include "kernel/plan.h"
 #include "probe/ceilings.h"
 #include "probe/contest.h"
@@ -51,20 +52,10 @@ typedef struct race {
     cpu_set_t allowed;          /* where the caller may run otherwise */
 } race;
 
-typedef struct flush_args { const u8 *p; size_t bytes; u64 *sink; } flush_args;
-
-static void flush_lane(const void *p, qn_lane lane)
-{
-    const flush_args *a = p;
-    const size_t share = a->bytes / (size_t)lane.n / 256 * 256;
-    a->sink[lane.i] += qn_loop_read(a->p + share * (size_t)lane.i, share);
-}
-
 static void flush(race *r)
 {
-    u64 sink[1024] = { 0 };
-    const flush_args a = { r->flush, r->flush_bytes, sink };
-    qn_pool_run(r->pool, flush_lane, &a);
+    u64 sink = 0;
+    qn_sweep(r->pool, r->flush, r->flush_bytes, &sink);
 }
 
 /* The weights of a product; NULL: it is none. */

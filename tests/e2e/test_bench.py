@@ -67,6 +67,10 @@ def test_json_keys_and_figures():
     least_s = r["flops"] / rate
     assert rate >= r["ceiling_flop_s"]
     assert r["share_of_ceiling"] == pytest.approx(least_s / (statistics.median(r["samples_ns"]) / 1e9), rel=1e-2, abs=1e-6)
+    assert r["samples_read_bytes_s"] == [0, 0, 0], "memory is no bound of a prompt"
+    assert len(g["samples_read_bytes_s"]) == 3 and min(g["samples_read_bytes_s"]) > 1e8
+    shares = [g["bytes_read"] / read / (ns / 1e9) for read, ns in zip(g["samples_read_bytes_s"], g["samples_ns"])]
+    assert g["share_of_ceiling"] == pytest.approx(statistics.median(shares), rel=1e-2)
 
 
 def test_other_formats():
@@ -163,6 +167,7 @@ def test_against_two_and_every_kind_of_test(tmp_path):
     for x in r:
         assert [a["name"] for a in x["against"]] == ["one", os.path.basename(sys.executable)]
         assert x["against"][1]["ratio"] == pytest.approx(2 * x["against"][0]["ratio"], rel=1e-2)
+        assert x["against"][0]["depth_as"] == "-d" and x["against"][0]["ratio_most"] == 0, "nobody asked the memory"
     head = bench(*args).out.splitlines()[0]
     assert "one t/s" in head and "quern / one" in head
     flat = list(csv.DictReader(io.StringIO(bench(*args, "-o", "csv").out)))
@@ -172,10 +177,18 @@ def test_against_two_and_every_kind_of_test(tmp_path):
 def test_against_one_that_knows_no_depth(tmp_path):
     command, log = fake(tmp_path, "--no-depth")
     r, = rows(MODEL, "-p", "0", "-n", "2", "-d", "5", "-r", "2", "-t", "1", "--no-ceilings", "-q", "--against", command)
-    assert [(c["n"], c["d"], c["gp"]) for c in calls(log)] == 2 * [(2, 5, None), (0, 0, "5,2")]
-    assert r["n_depth"] == 5 and r["against"][0]["samples_ts"] == [100, 100]
+    assert [(c["n"], c["d"], c["gp"]) for c in calls(log)] == [(2, 5, None), (0, 0, "5,2"), (0, 0, "5,2")]
+    assert r["n_depth"] == 5 and r["against"][0]["samples_ts"] == [100, 100] and r["against"][0]["depth_as"] == "-gp"
     d = quern("bench", MODEL, "-p", "4", "-n", "0", "-d", "5", "-r", "1", "-t", "1", "--no-ceilings", "-q", "--against", command)
     assert d.rc == 1 and "invalid parameter for argument: -d" in d.err, "nothing else stands for a prompt at a depth"
+
+
+def test_against_what_memory_allows(tmp_path):
+    command, _ = fake(tmp_path, "--rates", "100")
+    r, = rows(MODEL, "-p", "0", "-n", "8", "-r", "3", "-t", "1", "-q", "--against", command)
+    a, = r["against"]
+    most = [8 / (r["bytes_read"] / read) / 100 for read in r["samples_read_bytes_s"]]
+    assert min(most) / 3 < a["ratio_most"] < 3 * max(most), "asked at other moments, of the same memory"
 
 
 def test_against_itself():

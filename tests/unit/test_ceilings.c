@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
+#include "base/sweep.h"
 #include "probe/ceilings.h"
 #include "probe/machine.h"
 
@@ -18,13 +19,32 @@ static void read_sees_every_byte(void **state)
     u8 *p = aligned_alloc(64, N);
     assert_non_null(p);
     memset(p, 0, N);
-    assert_int_equal(qn_loop_read(p, N), 0);
+    assert_int_equal(qn_sweep_bytes(p, N), 0);
     for (size_t i = 0; i < N; i++) {
         p[i] = 1;
-        if (qn_loop_read(p, N) == 0) fail_msg("byte %zu was not read", i);
+        if (qn_sweep_bytes(p, N) == 0) fail_msg("byte %zu was not read", i);
         p[i] = 0;
     }
     free(p);
+}
+
+static void lanes_read_everything(void **state)
+{
+    (void)state;
+    enum { N = 5 * 4096 + 256, WHOLE = 5 * 4096 };
+    qn_err e = { 0 };
+    qn_pool *pool = qn_pool_open(2, &e);
+    u8 *p = qn_pages_new(N, &e);
+    assert_true(pool && p);
+    for (size_t i = 0; i < WHOLE; i += 64) {
+        u64 sink = 0;
+        p[i] = 1;
+        assert_true(qn_sweep(pool, p, N, &sink) > 0);
+        if (sink == 0) fail_msg("byte %zu was not read", i);
+        p[i] = 0;
+    }
+    qn_pages_free(p, N);
+    qn_pool_close(pool);
 }
 
 static void arithmetic_counts(void **state)
@@ -126,7 +146,8 @@ static void machine_is_known(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(read_sees_every_byte), cmocka_unit_test(arithmetic_counts), cmocka_unit_test(dots_count),
+        cmocka_unit_test(read_sees_every_byte),
+        cmocka_unit_test(lanes_read_everything), cmocka_unit_test(arithmetic_counts), cmocka_unit_test(dots_count),
         cmocka_unit_test(measures_all), cmocka_unit_test(stops_and_fails), cmocka_unit_test(machine_is_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
