@@ -23,10 +23,13 @@
 
 /* ---- a driver whose device is this process */
 
+static int cooperative;
+static int n_allocs, fails_at = -1; /* so many until now; which one finds no memory */
+
 static int f_attr(int *v, int attribute, int device)
 {
     (void)device;
-    *v = attribute == CU_ATTR_SM ? BLOCKS : attribute == CU_ATTR_SMEM_BLOCK ? 232448 : attribute == CU_ATTR_COOPERATIVE ? 0 : 9;
+    *v = attribute == CU_ATTR_SM ? BLOCKS : attribute == CU_ATTR_SMEM_BLOCK ? 232448 : attribute == CU_ATTR_COOPERATIVE ? cooperative : 9;
     return 0;
 }
 
@@ -40,7 +43,13 @@ static int f_launch(void *fn, unsigned gx, unsigned gy, unsigned gz, unsigned bx
 }
 
 static int f_done2(void *a, void *b) { return (void)a, (void)b, 0; }
-static int f_alloc(u64 *at, size_t bytes) { return *at = (u64)(uintptr_t)qn_new(bytes, NULL), *at ? 0 : CU_OUT_OF_MEMORY; }
+static int f_fset(void *fn, int attribute, int value) { return (void)fn, (void)attribute, (void)value, 0; }
+static int f_fit(int *blocks, void *fn, int threads, size_t smem) { return (void)fn, (void)threads, (void)smem, *blocks = 1, 0; }
+static int f_alloc(u64 *at, size_t bytes)
+{
+    *at = n_allocs++ == fails_at ? 0 : (u64)(uintptr_t)qn_new(bytes, NULL);
+    return *at ? 0 : CU_OUT_OF_MEMORY;
+}
 static int f_free(u64 at) { return qn_free((void *)(uintptr_t)at), 0; }
 static int f_host(void **p, size_t bytes, unsigned flags) { return (void)flags, *p = qn_new(bytes, NULL), *p ? 0 : CU_OUT_OF_MEMORY; }
 static int f_host_free(void *p) { return qn_free(p), 0; }
@@ -50,7 +59,7 @@ static int f_fill(u64 to, unsigned char v, size_t n, void *s) { return (void)s, 
 static const qn_driver driver = {
     FAKE_DRIVER, .device_attr = f_attr, .mem_alloc = f_alloc, .mem_free = f_free, .host_alloc = f_host, .host_free = f_host_free,
     .copy_up = f_up, .fill = f_fill, .stream_wait = f_done, .event_create = f_handle2, .event_record = f_done2,
-    .event_wait = f_done, .launch = f_launch,
+    .event_wait = f_done, .launch = f_launch, .function_set = f_fset, .occupancy = f_fit,
 };
 
 /* ---- the interpreter */
@@ -452,8 +461,7 @@ static bool is_cut(const qn_lists *l)
     return false;
 }
 
-/* Returns whether rows come in several stages. */
-static bool check_model(const char *path, int n_blocks, size_t smem, float tolerance)
+static qn_engine *open_engine(const char *path, qn_model **m)
 {
     qn_err e = { 0 };
     qn_options o = QN_OPTIONS_DEFAULT;
@@ -462,9 +470,18 @@ static bool check_model(const char *path, int n_blocks, size_t smem, float toler
     o.no_repack = true;
     o.n_ctx = 64;
     o.threads = 1;
-    qn_model *m = qn_model_open(path, &e);
-    qn_engine *en = m ? qn_engine_open(m, &o, &e) : NULL;
+    *m = qn_model_open(path, &e);
+    qn_engine *en = *m ? qn_engine_open(*m, &o, &e) : NULL;
     if (!en) fail_msg("%s: %s", path, e.msg);
+    return en;
+}
+
+/* Returns whether rows come in several stages. */
+static bool check_model(const char *path, int n_blocks, size_t smem, float tolerance)
+{
+    qn_err e = { 0 };
+    qn_model *m;
+    qn_engine *en = open_engine(path, &m);
     qn_session *s = qn_session_open(en, &e);
     const size_t row = (size_t)m->n_vocab, n = row * TOKENS;
     float *want = qn_new_array(n, sizeof *want, &e), *got = qn_new_array(n, sizeof *got, &e);
@@ -526,8 +543,39 @@ static void lists_are_the_plan(void **state)
     assert_true(check_model("models/quern-tiny.gguf", BLOCKS, 18048, 1e-4f)); /* a ring so short that rows come in parts */
 }
 
+/* Without memory for the lists the plan runs all the same, kernel by kernel, and it is said why. */
+static void no_room_for_lists(void **state)
+{
+    (void)state;
+    enum { BEHIND = 3 }; /* blocks of memory that are taken behind them: shortlist.c */
+    qn_err e = { 0 };
+    qn_model *m;
+    qn_engine *en = open_engine("tests/data/models/llama/model.gguf", &m);
+    qn_session *s = qn_session_open(en, &e);
+    assert_true(s && qn_session_push(s, 1, &e));
+    qn_timeline_prepare(s, 1);
+    assert_true(plan_for_device(en, &e));
+    cooperative = 1;
+    for (int fails = 0, taken = 0; fails <= 2; fails++) { /* none; the lists; what blocks send each other */
+        qn_cuda *c = qn_new(sizeof *c, &e);
+        fails_at = fails ? taken - BEHIND - fails : -1;
+        n_allocs = 0;
+        open_device(c, en);
+        taken = fails ? taken : n_allocs;
+        if (fails) assert_string_equal(qn_cuda_why_not(c), "too little memory for its lists");
+        else assert_null(qn_cuda_why_not(c));
+        assert_int_equal(c->persist == NULL, fails > 0);
+        qn_cuda_close(c);
+    }
+    cooperative = 0;
+    fails_at = -1;
+    qn_session_close(s);
+    qn_engine_close(en);
+    qn_model_close(m);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(lists_are_the_plan) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(lists_are_the_plan), cmocka_unit_test(no_room_for_lists) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

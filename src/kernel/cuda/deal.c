@@ -32,7 +32,10 @@ typedef struct dealer {
     bool write;             /* else they are only counted */
     u32 n, block;           /* stages so far; the block at hand */
     u32 *n_tasks;           /* [n_blocks * QN_P_WARPS] so far */
+    const char *why;        /* it does not work */
 } dealer;
+
+static bool refuse(dealer *d, const char *why) { return d->why = why, false; }
 
 /* ---- a row in pieces: 32 columns of a quantised one, 16 bytes of floats */
 
@@ -274,7 +277,7 @@ static bool deal_all(dealer *d)
             end = phase_end(d, k);
             const manner h = manner_of(d, k, end);
             const u32 before = d->n;
-            if (h.cut * (QN_P_WARPS / (h.tasks * h.parts)) > TURNS) return false;
+            if (h.cut * (QN_P_WARPS / (h.tasks * h.parts)) > TURNS) return refuse(d, "rows in more pieces than barriers");
             deal_phase(d, k, end, &h);
             qn_phase *p = &l->phases[d->parts[k].phase];
             p->parts = (u8)log_of(h.parts), p->rows = (u8)log_of(h.rows);
@@ -282,7 +285,7 @@ static bool deal_all(dealer *d)
             end_phase(d, d->parts[k].phase);
             mark_stages(d, before, p, &h);
         }
-        if (d->n - l->stage_at[d->block] > UINT16_MAX) return false;
+        if (d->n - l->stage_at[d->block] > UINT16_MAX) return refuse(d, "more stages of weights than a list can number");
     }
     l->stage_at[l->n_blocks] = d->n;
     l->n_stages = (int)d->n;
@@ -320,7 +323,7 @@ static bool fill_lists(dealer *d, qn_err *e)
     d->write = true;
     ok = deal_all(d);
     for (int b = 0; ok && b < l->n_blocks; b++)
-        if ((ok = place(l, b))) place_tasks(l, b);
+        if ((ok = place(l, b) || refuse(d, "rows too long for shared memory"))) place_tasks(l, b);
     return ok;
 }
 
@@ -337,6 +340,6 @@ bool qn_deal(qn_lists *l, const qn_part *parts, int n_parts, size_t smem, const 
     if (!d.n_tasks) return false;
     const bool ok = fill_lists(&d, e);
     qn_free(d.n_tasks);
-    if (!ok && e->code == 0) *why = "rows too long for shared memory";
+    if (d.why) *why = d.why;
     return ok;
 }

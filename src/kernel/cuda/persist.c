@@ -77,21 +77,31 @@ static bool make_run(qn_cuda *c, qn_persist *p, qn_err *e)
     return true;
 }
 
-bool qn_persist_make(qn_cuda *c, qn_err *e)
+/* Everything is there already but what the lists need; without room for that, a graph of ordinary kernels runs the plan. */
+static bool make_here(qn_cuda *c, qn_persist *p, qn_err *e)
 {
     qn_list_setup s = { .plan = c->plan, .steps = c->steps, .n_blocks = c->gpu.n_sm, .smem = (size_t)c->gpu.smem };
-    if (!c->gpu.cooperative) return c->why_not = "the device cannot run all blocks at once", true;
     const u64 bytes = qn_lists_sent_bytes(c->plan);
     if (!qn_gpu_take(&c->gpu, "what blocks send each other", bytes, &s.sent, e) ||
         !qn_driver_ok(&c->gpu.d, c->gpu.d.fill(s.sent, 0, bytes, c->gpu.stream), "clearing memory", e)) return false;
+    if (!qn_lists_make(&p->l, &s, &c->why_not, e)) return false;
+    if (!fits(c, p)) return c->why_not = "the kernel does not fit onto a multiprocessor", false;
+    return make_run(c, p, e);
+}
+
+bool qn_persist_make(qn_cuda *c, qn_err *e)
+{
+    if (!c->gpu.cooperative) return c->why_not = "the device cannot run all blocks at once", true;
     qn_persist *p = qn_new(sizeof *p, e);
     if (!p) return false;
     c->persist = p;
-    const bool made = qn_lists_make(&p->l, &s, &c->why_not, e);
-    if (made && !fits(c, p)) c->why_not = "the kernel does not fit onto a multiprocessor";
-    if (made && !c->why_not) return make_run(c, p, e);
+    if (make_here(c, p, e)) return true;
     qn_persist_close(c);
-    return c->why_not != NULL;
+    if (e->code == QN_ENOMEM) {
+        c->why_not = "too little memory for its lists";
+        *e = (qn_err){ 0 };
+    }
+    return e->code == 0 && c->why_not != NULL;
 }
 
 void qn_persist_close(qn_cuda *c)
