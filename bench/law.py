@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """law.py - is the time of a token what its bytes cost? Reads rows that `table.py --keep` or `quern bench -o jsonl` left and fits
 time per token = bytes / rate + rest, by least squares of relative errors, once over models at one depth and once over the depths of
-each model. Prints the rate, the rest, and how far the worst point lies from the line.
+each model. Prints the rate, the rest, and how far the worst point lies from the line. Memory of a shared machine gives another rate
+every second: where the rows say what it gave around their samples, every sample counts as if that had been the median of them all.
 
   quern bench a.gguf b.gguf c.gguf -p 0 -n 64 -d 0,1024,4096 -o jsonl > rows; bench/law.py rows"""
 
 import argparse
 import json
 import os
+import statistics
 import sys
 
 
@@ -23,8 +25,22 @@ def fit(points):
     return slope, my - slope * mx
 
 
+def token_ns(row, usual):
+    """The median of a token's time; usual: bytes a second that memory is to have given, None: as it was."""
+    reads = row.get("samples_read_bytes_s", []) if usual else []
+    factors = [read / usual for read in reads] or [1] * len(row["samples_ns"])
+    return statistics.median(ns * f for ns, f in zip(row["samples_ns"], factors)) / row["n_gen"]
+
+
+def usual_rate(rows):
+    """None: some row does not say."""
+    reads = [x for r in rows for x in r.get("samples_read_bytes_s", [0])]
+    return statistics.median(reads) if reads and min(reads) > 0 else None
+
+
 def show(title, rows):
-    points = [(r["bytes_read"] / r["n_gen"], 1e9 / r["median_ts"]) for r in rows]
+    usual = usual_rate(rows)
+    points = [(r["bytes_read"] / r["n_gen"], token_ns(r, usual)) for r in rows]
     if len({x for x, _ in points}) < 3:
         print(f"{title}: {len(points)} points, too few for a line")
         return
@@ -32,7 +48,7 @@ def show(title, rows):
     worst = max(abs(slope * x + rest - y) / y for x, y in points)
     rate = f"{1 / slope:.1f} GB/s" if slope > 0 else "no rate"
     print(f"{title}: {len(points)} points, {rate} and {rest / 1e3:.0f} us a token besides; the worst point is {100 * worst:.1f} % "
-          f"off the line")
+          f"off the line" + (f" (as if memory had given {usual / 1e9:.1f} GB/s all the time)" if usual else ""))
 
 
 def main():
