@@ -2,7 +2,7 @@
 """law.py - is the time of a token what its bytes cost? Reads rows that `table.py --keep` or `quern bench -o jsonl` left and fits
 time per token = bytes / rate + rest, by least squares of relative errors, once over models at one depth and once over the depths of
 each model. Prints the rate, the rest, and how far the worst point lies from the line. Memory of a shared machine gives another rate
-every second: where the rows say what it gave around their samples, every sample counts as if that had been the median of them all.
+every second: where the rows say what it gave around their samples, reading counts as if that had been the median of them all.
 
   quern bench a.gguf b.gguf c.gguf -p 0 -n 64 -d 0,1024,4096 -o jsonl > rows; bench/law.py rows"""
 
@@ -27,9 +27,9 @@ def fit(points):
 
 def token_ns(row, usual):
     """The median of a token's time; usual: bytes a second that memory is to have given, None: as it was."""
-    reads = row.get("samples_read_bytes_s", []) if usual else []
-    factors = [read / usual for read in reads] or [1] * len(row["samples_ns"])
-    return statistics.median(ns * f for ns, f in zip(row["samples_ns"], factors)) / row["n_gen"]
+    reads = row["samples_read_bytes_s"] if usual else []
+    longer = [row["bytes_read"] * 1e9 * (1 / usual - 1 / read) for read in reads] or [0] * len(row["samples_ns"])
+    return statistics.median(ns + more for ns, more in zip(row["samples_ns"], longer)) / row["n_gen"]
 
 
 def usual_rate(rows):

@@ -5,8 +5,6 @@
 
 #include "base/clock.h"
 
-#define PAGE ((size_t)4096)
-
 typedef u64 wide __attribute__((vector_size(64), aligned(64))); /* one cache line; the compiler splits it as it must */
 
 u64 qn_sweep_bytes(const void *p, size_t n)
@@ -28,14 +26,14 @@ typedef struct sweep { const u8 *p; int pages; _Atomic u64 *sink; } sweep;
 static void sweep_share(const void *args, qn_lane lane)
 {
     const sweep *s = args;
-    const size_t from = (size_t)lane_begin(s->pages, lane) * PAGE, to = (size_t)lane_end(s->pages, lane) * PAGE;
+    const size_t from = (size_t)lane_begin(s->pages, lane) * QN_SWEEP_PAGE, to = (size_t)lane_end(s->pages, lane) * QN_SWEEP_PAGE;
     atomic_fetch_xor(s->sink, qn_sweep_bytes(s->p + from, to - from));
 }
 
 u64 qn_sweep(qn_pool *pool, const void *p, size_t n, u64 *sink)
 {
     _Atomic u64 bits = 0;
-    const sweep s = { p, (int)(n / PAGE), &bits };
+    const sweep s = { p, (int)(n / QN_SWEEP_PAGE), &bits };
     const u64 start = qn_now_ns();
     qn_pool_run(pool, sweep_share, &s);
     const u64 ns = qn_now_ns() - start;

@@ -34,7 +34,7 @@ typedef struct qn_rival {
     char *words;                 /* the command cut at its spaces; argv points into it */
     char **argv;                 /* [argc] and room for what is added */
     int argc;
-    bool behind;                 /* it knows no -d: a depth is asked for as -gp */
+    bool knows_depth, behind;    /* it knows -d; it does not, and a depth is asked for as -gp */
     cpu_set_t allowed;           /* where this process might run when it began */
 } qn_rival;
 

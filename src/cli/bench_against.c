@@ -256,9 +256,9 @@ static bool ask(const qn_rival *v, const qn_bench_setup *s, const qn_bench_test 
 bool qn_rival_sample(qn_rival *v, const qn_bench_setup *s, const qn_bench_test *t, double *ts, qn_err *e)
 {
     const bool can = t->n_depth && t->n_gen && !t->n_prompt;
-    if (ask(v, s, t, can && v->behind, ts, e)) return true;
+    if (ask(v, s, t, can && v->behind, ts, e)) return v->knows_depth = v->knows_depth || (t->n_depth && !v->behind), true;
     qn_err other = { 0 };
-    if (!can || v->behind || qn_interrupted() || !ask(v, s, t, true, ts, &other)) return false;
+    if (!can || v->behind || v->knows_depth || qn_interrupted() || !ask(v, s, t, true, ts, &other)) return false;
     v->behind = true;
     *e = (qn_err){ 0 };
     return true;

@@ -131,7 +131,7 @@ static void put_rivals(fields *fs, const qn_bench_result *r)
         qn_buf_json(b, v->label, strlen(v->label));
         qn_buf_puts(b, ", \"command\": ");
         qn_buf_json(b, v->command, strlen(v->command));
-        qn_buf_printf(b, ", \"depth_as\": \"%s\"", !r->test.n_depth ? "" : v->behind ? "-gp" : "-d");
+        qn_buf_printf(b, ", \"depth_as\": \"%s\"", !r->test.n_depth ? "" : v->behind && !r->test.n_prompt ? "-gp" : "-d");
         qn_buf_printf(b, ", \"median_ts\": %.6f, \"lo_ts\": %.6f, \"hi_ts\": %.6f, ", r->rival_stats[i].p50,
                       r->rival_stats[i].lo, r->rival_stats[i].hi);
         qn_buf_printf(b, "\"ratio\": %.4f, \"ratio_lo\": %.4f, \"ratio_hi\": %.4f, \"ratio_most\": %.4f, \"samples_ts\": ",

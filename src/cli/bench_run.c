@@ -233,9 +233,11 @@ static bool take_sample(qn_bench_setup *s, qn_bench_result *r, int i, double *sw
 /* llama-bench warms up in each of its runs: next to it, so do we before each sample. */
 static bool take_samples(qn_bench_setup *s, qn_bench_result *r, double *switched, qn_err *e)
 {
+    double before, behind = 0;
     for (int i = 0; i < r->n; i++) {
-        if ((i == 0 || r->n_rivals) && !warm_up(s, &r->test, e)) return false;
-        double before = look_at_memory(s, &r->test), behind;
+        const bool fresh = i == 0 || r->n_rivals;
+        if (fresh && !warm_up(s, &r->test, e)) return false;
+        before = fresh ? look_at_memory(s, &r->test) : behind;
         if (!take_sample(s, r, i, switched, e)) return false;
         behind = look_at_memory(s, &r->test);
         r->reads[i] = (before + behind) / 2;

@@ -47,7 +47,10 @@ bool qn_device_load(qn_engine *en, const qn_options *o, qn_err *e)
     qn_cuda_get_info(en->cuda, &info);
     snprintf(en->device, sizeof en->device, "cuda:%d (%s)", info.ordinal, info.name);
     const int n = qn_cuda_decoded(en->cuda);
-    if (n) snprintf(en->note, sizeof en->note, "%d matrices are of a type that the device has no kernel for: they became f16", n);
+    const char *why = qn_cuda_why_not(en->cuda);
+    int at = 0;
+    if (n) at = snprintf(en->note, sizeof en->note, "the device has no kernel for the types of %d matrices: they became f16", n);
+    if (why) snprintf(en->note + at, sizeof en->note - (size_t)at, "%stokens are made kernel by kernel: %s", at ? "; " : "", why);
     return true;
 }
 

@@ -246,9 +246,9 @@ void qn_engine_close(qn_engine *en)
 double qn_engine_sweep(qn_engine *en)
 {
     u64 sink = 0;
-    if (en->packed.bytes == 0) return 0;
-    const u64 ns = qn_sweep(en->pool, en->packed.memory, en->packed.bytes, &sink);
-    return ns ? (double)en->packed.bytes * 1e9 / (double)ns : 0;
+    const size_t bytes = en->packed.bytes / QN_SWEEP_PAGE * QN_SWEEP_PAGE;
+    const u64 ns = bytes ? qn_sweep(en->pool, en->packed.memory, bytes, &sink) : 0;
+    return ns ? (double)bytes * 1e9 / (double)ns : 0;
 }
 
 void qn_engine_cancel(qn_engine *en) { atomic_store(&en->cancel, 1); }

@@ -14,7 +14,6 @@
 #include "base/mem.h"
 #include "base/sweep.h"
 #include "kernel/plan.h"
-#include "probe/ceilings.h"
 #include "probe/contest.h"
 
 #define SECONDS 1.0

@@ -95,8 +95,8 @@ bool qn_cuda_reserve(qn_cuda *c, const qn_cuda_need *need, u8 *kv[2], qn_err *e)
 bool qn_cuda_load_plan(qn_cuda *c, const qn_cuda_load *l, qn_err *e)
 {
     c->plan = l->plan;
-    return qn_gpu_enter(&c->gpu, e) && qn_upload(c, l, e) && qn_program_make(c, e) && qn_persist_make(c, e) &&
-           qn_shortlist_make(c, e);
+    return qn_gpu_enter(&c->gpu, e) && qn_upload(c, l, e) && qn_program_make(c, e) && qn_shortlist_make(c, e) &&
+           qn_persist_make(c, e);
 }
 
 /* ---- a pass */

@@ -8,7 +8,6 @@
 
 #define STATIC_SMEM 9216u  /* what the kernel declares for itself, at most */
 #define STAGE 36864u       /* bytes of a stage; a task that takes more is a stage alone */
-#define FLIGHT 45056u      /* bytes on their way to a block, or one stage */
 #define STREAM_PARTS 4u    /* of a row, where a phase is longer than the ring: its last stage should not keep one warp long */
 #define STAGES_LEAST 3u    /* that the ring has room for: a task that takes more than a third of it is cut by columns */
 #define RING_LEAST 768u    /* bytes of each of them */
@@ -209,15 +208,16 @@ static u32 back_of(const qn_stage *s, u32 n, u32 i)
     return n; /* itself */
 }
 
-/* How many stages before this one must have come, so that no more than FLIGHT bytes are on their way: what a block looks for is
- * queued behind all that it asked for before (Llama-1B Q8_0 2,051 -> 2,208 tok/s, F16 1,283 -> 1,370). */
+/* How many stages before this one must have come, so that no more than QN_FLIGHT bytes are on their way (where a large stage is
+ * behind small ones, that one too): what a block looks for is queued behind all that it asked for before (Llama-1B Q8_0 2,051 ->
+ * 2,208 tok/s, F16 1,283 -> 1,370). Far fewer than there are barriers. */
 static u32 after_of(const qn_stage *s, u32 n, u32 i)
 {
     const u32 most = at_most(n, QN_P_SLOTS / 2);
     u32 after = 1;
     for (u32 bytes = s[i].bytes; after < most; after++) {
         bytes += s[(i + n - after) % n].bytes;
-        if (bytes > FLIGHT) break;
+        if (bytes > QN_FLIGHT) break;
     }
     return after;
 }
@@ -255,7 +255,8 @@ static void end_phase(const dealer *d, int phase)
     }
 }
 
-/* What the stages of a phase, from `first` on, bring besides themselves. The output matrix is longer than the second cache. */
+/* What the stages of a phase, from `first` on, bring besides themselves. Those of the output matrix are not asked for early: they
+ * come as fast as memory gives them. */
 static void mark_stages(const dealer *d, u32 first, const qn_phase *p, const manner *h)
 {
     qn_stage *s = d->l->stages;

@@ -4,6 +4,8 @@
 
 #include "kernel/cuda/list.h"
 
+enum { QN_FLIGHT = 45056 }; /* bytes on their way to a block, about, or one stage */
+
 /* A matrix of a phase. */
 typedef struct qn_part {
     qn_wmat a;

@@ -51,7 +51,7 @@ static __device__ __forceinline__ void turn_to_ints(uint8_t *room, const forms &
 #pragma unroll
     for (int i = 0; i < 4; i++) low[i] = __float_as_uint(q[i]), high[i] = __float_as_uint(q[i] + 128.f);
     int sum = 0;
-    if (sums) { /* of a block; only what has a minimum needs it */
+    if (sums) { /* of a block; weights of 4 bits need it */
         sum = (int)(low[0] + low[1] + low[2] + low[3] - 4 * 0x4B400000u);
 #pragma unroll
         for (int o = 4; o; o >>= 1) sum += __shfl_xor_sync(~0u, sum, o);
@@ -471,7 +471,7 @@ static __device__ __forceinline__ void walk(const qn_crun &a, uint8_t *smem, sha
 }
 
 /* Twenty warps get 96 registers each; those that bring weights need few, their two neighbours none, and what they give the others
- * take, so that nothing spills (SPEED.md). A block can take no more than it gives. */
+ * take, so that those who compute have no stack in their way (SPEED.md). A block can take no more than it gives. */
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 static __device__ __forceinline__ void give_registers() { asm volatile("setmaxnreg.dec.sync.aligned.u32 32;"); }
 static __device__ __forceinline__ void take_registers() { asm volatile("setmaxnreg.inc.sync.aligned.u32 112;"); }

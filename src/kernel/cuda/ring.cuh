@@ -1,10 +1,10 @@
 /* ring.cuh - weights on their way. One warp walks the block's list of stages and keeps copies in flight into a ring in shared
  * memory, across phases and from token to token; a barrier for each stage says that it has come, another that all warps have
- * used it. The list says what goes where (deal.c). */
+ * used it. The list says what goes where (deal.c). Another warp asks the second cache for what comes later. */
 #pragma once
 #include "kernel/cuda/wire.cuh"
 
-#define AHEAD 6u   /* stages before its copy that one is asked for */
+#define AHEAD 6u   /* stages from the one that is copied next: the five behind it are asked for */
 #define PACE 400   /* ns from one to the next */
 #define ASK 2048u  /* bytes of a request */
 #define STAGE_LANES (uint32_t)(sizeof(qn_stage) / 16)
@@ -41,6 +41,15 @@ static __device__ __forceinline__ void wait_copies()
 {
     asm volatile("cp.async.wait_all;" ::: "memory");
     __syncwarp();
+}
+
+/* Asks once; does not wait. */
+static __device__ __forceinline__ bool landed(uint64_t *b, uint32_t parity)
+{
+    uint32_t done;
+    asm volatile("{\n.reg .pred p;\nmbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2;\nselp.u32 %0, 1, 0, p;\n}"
+                 : "=r"(done) : "r"(shared_at(b)), "r"(parity) : "memory");
+    return done;
 }
 
 #if __CUDA_ARCH__ >= 900
@@ -95,14 +104,6 @@ static __device__ __forceinline__ void ask(uint64_t from, uint32_t bytes, uint32
                      :: "l"(from + o), "r"(min(bytes - o, ASK)), "l"(policy) : "memory");
 }
 
-static __device__ __forceinline__ bool landed(uint64_t *b, uint32_t parity)
-{
-    uint32_t done;
-    asm volatile("{\n.reg .pred p;\nmbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2;\nselp.u32 %0, 1, 0, p;\n}"
-                 : "=r"(done) : "r"(shared_at(b)), "r"(parity) : "memory");
-    return done;
-}
-
 /* Lane r has row r of the stage, or one of the two runs. */
 static __device__ __forceinline__ void copy_stage(const qn_stage *s, uint32_t ring, uint64_t *bar, uint32_t lane, uint64_t policy)
 {
@@ -139,13 +140,7 @@ static __device__ __forceinline__ void arrive(uint64_t *b, uint32_t times)
         asm volatile("{\n.reg .b64 t;\nmbarrier.arrive.shared::cta.b64 t, [%0];\n}" :: "r"(shared_at(b)) : "memory");
 }
 
-static __device__ __forceinline__ bool passed(uint64_t *b, uint32_t parity)
-{
-    uint32_t done;
-    asm volatile("{\n.reg .pred p;\nmbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2;\nselp.u32 %0, 1, 0, p;\n}"
-                 : "=r"(done) : "r"(shared_at(b)), "r"(parity) : "memory");
-    return done;
-}
+static __device__ __forceinline__ bool passed(uint64_t *b, uint32_t parity) { return landed(b, parity); }
 
 static __device__ __forceinline__ uint64_t read_once() { return 0; }
 
@@ -254,9 +249,10 @@ static __device__ __forceinline__ void bring_weights(const qn_crun &a, slots *s,
     }
 }
 
-/* The warp that asks for weights while the memory has nothing to do for this block: all copies have come and the ring is full. In
- * the second cache they wait for their turn, some stages ahead at most: it has 50 MB for all blocks. Not always, since memory
- * that is read by way of the second cache gives 4.0 TB/s instead of 4.6 (SPEED.md). Every lane has a description. */
+/* The warp that asks for weights while the memory has nothing to do for this block, that is when the newest copy has come. In the
+ * second cache they wait for their turn, some stages ahead at most: it has 50 MB for all blocks. Not always, since memory that is
+ * read by way of the second cache gives 4.0 TB/s instead of 4.6 (SPEED.md); whether the ring has room is not looked at. Every lane
+ * has a description. */
 #if __CUDA_ARCH__ >= 900
 static __device__ __noinline__ void bring_closer(const qn_crun &a, slots *s)
 {

@@ -3,7 +3,7 @@
 #pragma once
 #include "kernel/cuda/weights.cuh"
 
-#define CONSUMERS (32 * QN_P_WARPS) /* threads that compute; one warp more brings weights */
+#define CONSUMERS (32 * QN_P_WARPS) /* threads that compute; others bring weights */
 
 /* Which thread this is. Asked at the beginning of what belongs together: a register that is held through a whole phase is one
  * that spills, and asking takes 20 cycles where a reload takes 500. */
