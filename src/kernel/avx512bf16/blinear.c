@@ -15,7 +15,7 @@
 #define INLINE static inline __attribute__((always_inline))
 #define UNROLL _Pragma("GCC unroll 16")
 #define ROWS 256  /* rows of x that share an opened chunk: 512 KiB of them; with 96 opening it again cost 1.5 % */
-#define CHUNK 512 /* pairs of columns: 128 KiB for four panels; half as many made twice as many rounds through x and y (SPEED.md) */
+#define CHUNK 512 /* pairs of columns: 128 KiB for four panels; with half as many, x and y came and went twice as often */
 #define STRIP 16  /* pairs between two looks at what to fetch: all widths are multiples of it */
 #define AHEAD 21 /* quads: 4 KiB of each panel */
 
