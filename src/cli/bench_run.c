@@ -136,13 +136,6 @@ static void count_work(qn_bench_result *r)
     r->bytes = token * (u64)t->n_gen;
 }
 
-static double median_of(double *room, int n)
-{
-    qn_stats s;
-    qn_stats_of(room, (size_t)n, &s);
-    return s.p50;
-}
-
 /* Sample by sample, in tokens per second: by what memory gave around each where that is known, since on a shared machine it is
  * another thing every second; else by what it gave before all tests. computing_s: of the prompt. */
 static void bounds_of(const qn_bench_result *r, const double *reads, double computing_s, double *out)
@@ -163,11 +156,11 @@ static bool find_bound(qn_bench_result *r, qn_err *e)
     const double computing_s = (double)r->flops / arithmetic_rate(r->setup, &r->arithmetic);
     bounds_of(r, r->reads, computing_s, bound);
     for (int i = 0; i < r->n; i++) bound[i] = r->ts[i] / bound[i];
-    r->share = median_of(bound, r->n);
+    r->share = qn_median_of(bound, (size_t)r->n);
     for (int v = 0; v < r->n_rivals; v++) {
         bounds_of(r, r->rival_reads[v], computing_s, bound);
         for (int i = 0; i < r->n; i++) bound[i] /= r->rival_ts[v][i];
-        r->most[v] = median_of(bound, r->n);
+        r->most[v] = qn_median_of(bound, (size_t)r->n);
     }
     qn_free(bound);
     return true;

@@ -12,7 +12,6 @@
 #include "base/sweep.h"
 #include "probe/machine.h"
 
-#define PART ((size_t)4096)      /* a lane's share is whole pages */
 #define MOST_SAMPLES 4096
 
 typedef struct bench {
@@ -25,7 +24,7 @@ typedef struct bench {
     u8 *memory;                  /* [out->bytes] */
     u64 rounds;                  /* of multiply-adds in a sample */
     u64 (*loop)(qn_isa, u64, float *);
-    struct lane_sink { u64 bits, flops; float sum; char pad[44]; } *sinks; /* [threads], a cache line each */
+    struct lane_sink { u64 flops; float sum; char pad[52]; } *sinks; /* [threads], a cache line each */
 } bench;
 
 static_assert(sizeof(struct lane_sink) == 64, "two lanes on one line would slow each other");
@@ -49,8 +48,8 @@ static void finish(bench *b, qn_stats *s) { qn_stats_of(b->samples, b->n, s); }
 static void touch(const void *args, qn_lane lane)
 {
     const bench *b = args;
-    const int parts = (int)(b->out->bytes / PART);
-    const size_t from = (size_t)lane_begin(parts, lane) * PART, to = (size_t)lane_end(parts, lane) * PART;
+    const int parts = (int)(b->out->bytes / QN_SWEEP_PAGE);
+    const size_t from = (size_t)lane_begin(parts, lane) * QN_SWEEP_PAGE, to = (size_t)lane_end(parts, lane) * QN_SWEEP_PAGE;
     memset(b->memory + from, lane.i + 1, to - from);
 }
 
@@ -79,7 +78,8 @@ static bool measure_read(bench *b, bool huge, const char *what, double share, qn
     qn_pool_run(b->pool, touch, b);
     begin(b, what, share, e); /* the clock starts after the pages are there */
     while (wants_more(b)) {
-        const u64 ns = qn_sweep(b->pool, b->memory, b->out->bytes, &b->sinks[0].bits);
+        u64 sink = 0;
+        const u64 ns = qn_sweep(b->pool, b->memory, b->out->bytes, &sink);
         b->samples[b->n++] = (double)b->out->bytes * 1e9 / (double)ns;
     }
     finish(b, s);
@@ -164,7 +164,7 @@ bool qn_ceilings_measure(qn_ceilings *c, const qn_ceilings_opts *o, qn_err *e)
     bench b = { .out = c, .o = o, .pool = qn_pool_open(o->threads, e) };
     if (!b.pool) return false;
     c->threads = qn_pool_n(b.pool);
-    c->bytes = (o->bytes ? o->bytes : choose_bytes()) / PART * PART;
+    c->bytes = (o->bytes ? o->bytes : choose_bytes()) / QN_SWEEP_PAGE * QN_SWEEP_PAGE;
     b.samples = qn_new_array(MOST_SAMPLES, sizeof *b.samples, e);
     b.sinks = b.samples ? qn_new_array((size_t)c->threads, sizeof *b.sinks, e) : NULL;
     bool ok = b.sinks && (c->bytes > 0 || qn_fail(e, QN_EUSAGE, "nothing to read: fewer bytes than a page"));
