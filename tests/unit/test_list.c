@@ -343,7 +343,7 @@ static void attend(const machine *m, int b, const qn_att *t, int pos, u32 tag)
 static bool is_there(const machine *m, int b, const qn_phase *p)
 {
     const block *k = &m->blocks[b];
-    const u32 tag = tag_of(m, k->token, p->from);
+    const u32 tag = tag_of(m, k->token, (u32)k->phase - p->back);
     if (p->op == QN_I_attend) {
         const qn_att *t = &m->l->atts[p->index];
         const u32 d = (u32)t->d_head, group = (u32)(t->n_head / t->n_kv);
@@ -543,7 +543,7 @@ static void lists_are_the_plan(void **state)
         check_model(path, BLOCKS, 40 << 10, 1e-4f); /* a ring that comes round often */
     }
     check_model("models/quern-tiny.gguf", BLOCKS, 232448, 1e-4f); /* Q8_0 */
-    assert_true(check_model("models/quern-tiny.gguf", BLOCKS, 18048, 1e-4f)); /* a ring so short that rows come in parts */
+    assert_true(check_model("models/quern-tiny.gguf", BLOCKS, 19712, 1e-4f)); /* a ring so short that rows come in parts */
 }
 
 /* Weights of 4 bits want sums of the input. */

@@ -102,7 +102,7 @@ typedef struct qn_phase {
     uint64_t src, dst;        /* units; dst of logits: floats */
     uint64_t norm, post;
     float eps, factor;        /* factor: of the embedding */
-    uint32_t from;            /* the phase that sends src */
+    uint16_t back, room;      /* src was sent so many phases before; where the input lies, in bytes behind the residual stream */
     uint32_t index;           /* of its qn_att; of the embedding's qn_wmat */
     uint32_t step;            /* of the plan */
     uint8_t parts, rows;      /* logarithms: parts of a row's columns, a warp for each; rows of a task */
@@ -128,8 +128,8 @@ typedef struct qn_stage {
     uint16_t phase, spare;    /* phase: for tests/unit/test_list.c */
 } qn_stage;                   /* 4 times 16 bytes */
 
-/* The first, the last stage of its rows; the warp's last task of the phase. */
-enum { QN_T_begins = 1, QN_T_ends = 2, QN_T_last = 4 };
+/* The first, the last stage of its rows; the warp's last task of the phase, of the token. */
+enum { QN_T_begins = 1, QN_T_ends = 2, QN_T_last = 4, QN_T_wraps = 8 };
 enum { QN_T_USES = 16, QN_NO_PHASE = 0xFFFF }; /* the weights of all tasks of a stage; the phase of no task */
 typedef struct qn_task {
     uint32_t at, row;         /* the first row: place in the ring, place in the output */
@@ -148,7 +148,8 @@ typedef struct qn_att {
     uint32_t q_at, k_at, v_at;/* in qkv, in values */
     int n_head, n_kv, d_head, d_rot, neox, type, window, chunks; /* chunks: most parts that a context is cut into */
     float scale, eps;
-    uint32_t pad[3];
+    int group;                /* n_head / n_kv */
+    uint32_t pad[2];
 } qn_att;                     /* 8 times 16 bytes */
 
 /* One launch: n_tokens tokens of one sequence, each the likeliest behind the one before. */
@@ -164,7 +165,7 @@ typedef struct qn_crun {
     uint64_t stamps;          /* [1 + n_tokens * n_phases] ns: when the last block began, was done with each; 0: none wanted */
     uint32_t n_phases, n_tokens, epoch; /* epoch: tokens that ran before */
     int32_t token, pos, first;/* the first token, its position, where its page table begins */
-    uint32_t x_bytes, form_bytes; /* shared memory: residual stream, input (or attention); the ring has the rest */
+    uint32_t x_bytes, form_bytes; /* shared memory: residual stream, rooms for inputs (or attention); the ring has the rest */
 } qn_crun;
 
 enum { QN_P_WARPS = 16, QN_P_SLOTS = 32, QN_P_THREADS = 32 * (QN_P_WARPS + 4) }; /* registers are given from four

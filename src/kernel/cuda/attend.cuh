@@ -1,10 +1,11 @@
 /* attend.cuh - attention of one token. A block has a head, or some heads that read the same keys and a part of the context (ring.cuh).
  * Lanes have eight values of a head each, some lanes a token, so that a warp looks at several tokens at once for one head or two;
- * the first keys and values are on their way before the queries are there. Parts are sent to the block that joins a head's. */
+ * the first keys and values are on their way before the queries are there, which every warp brings and turns for itself: nobody
+ * waits for another until all have seen their tokens. Parts are sent to the block that joins a head's. */
 #pragma once
 #include "kernel/cuda/ring.cuh"
 
-struct heads { float *q, *k, *v, *made, *parts; }; /* shared memory: [heads, d], [d], [d], [stripes, heads, d + 2], [chunks, d + 2] */
+struct results { float *k, *v, *made, *parts; }; /* shared memory: the newest key, value [d]; [stripes, heads, d + 2], [chunks, d + 2] */
 
 /* Eight values of a row. */
 template <bool WIDE> struct eight { uint4 a, b; };
@@ -33,84 +34,132 @@ template <bool WIDE> static __device__ __forceinline__ void spread(const eight<W
     }
 }
 
-/* One head by one warp: its values as they come, norm, rotation, scale. angles NULL: as it is. */
-static __device__ __forceinline__ void turn_head(const qn_att &t, uint32_t from, uint64_t norm, const float2 *angles, float scale,
-                                                 uint32_t tag, float *to)
+/* ---- queries, and the newest key and value */
+
+/* Eight sent values from `first` on, of every lane that has such. */
+static __device__ __forceinline__ void receive8(uint64_t vector, uint32_t first, bool has, uint32_t tag, float out[8])
 {
-    const who me = who_am_i();
-    const int lane = (int)me.lane(), d = t.d_head, half = angles ? t.d_rot / 2 : 0;
-    float2 angle[4]; /* asked for first: they are far away */
-    float ss = 0;
-#pragma unroll
-    for (int j = 0; j < 4; j++) angle[j] = lane + 32 * j < half ? __ldg(angles + lane + 32 * j) : make_float2(1, 0);
-#pragma unroll 1
-    for (int u = lane; u < d / 2; u += 32) {
-        const float2 v = receive2(t.qkv, from / 2 + u, tag);
-        to[2 * u] = v.x * scale, to[2 * u + 1] = v.y * scale;
-        ss += v.x * v.x + v.y * v.y;
-    }
-    __syncwarp();
-    if (norm) {
-        const float s = rsqrtf(__fdividef(sum32(ss), (float)d) + t.eps);
-#pragma unroll 1
-        for (int i = lane; i < d; i += 32) to[i] *= s * __ldg(at<const float>(norm) + i);
-        __syncwarp();
-    }
+    const ulonglong2 *src = at<const ulonglong2>(vector) + first / 4;
+    ulonglong2 a = make_ulonglong2(0, 0), b = a;
+    do {
+        if (has) a = look16(src), b = look16(src + 1);
+    } while (!__all_sync(~0u, !has || (both_come(a, tag) && both_come(b, tag))));
+    const float4 x = four_of(a), y = four_of(b);
+    out[0] = x.x, out[1] = x.y, out[2] = x.z, out[3] = x.w, out[4] = y.x, out[5] = y.y, out[6] = y.z, out[7] = y.w;
+}
+
+/* What the lane's eight values are turned by; all of it is known before they come. Lane 0 of a head's has the first eight. */
+struct turning { float4 angle[4]; int lane; bool turns, second; }; /* lane: who has the other halves of pairs, if they lie apart */
+
+static __device__ __forceinline__ turning turning_of(const qn_att &t, int pos, int mine, int lane)
+{
+    const int half = t.d_rot / 2, i = 8 * mine;
+    turning u;
+    u.turns = i < t.d_rot;
+    u.second = t.neox && i >= half;
+    u.lane = u.turns && t.neox ? lane + (u.second ? -half : half) / 8 : lane;
+    const float4 *table = reinterpret_cast<const float4 *>(at<const float2>(t.angles) + (size_t)pos * half) +
+                          (t.neox ? u.second ? i - half : i : i / 2) / 2;
 #pragma unroll
     for (int j = 0; j < 4; j++) {
-        const int i = lane + 32 * j;
-        if (i >= half) break;
-        float *x = to + (t.neox ? i : 2 * i), *y = t.neox ? x + half : x + 1;
-        const float x0 = *x, y0 = *y;
-        *x = x0 * angle[j].x - y0 * angle[j].y;
-        *y = x0 * angle[j].y + y0 * angle[j].x;
+        u.angle[j] = make_float4(1, 0, 1, 0);
+        if (u.turns && (t.neox || j < 2)) u.angle[j] = __ldg(table + j);
+    }
+    return u;
+}
+
+/* Norm, scale, rotation of a head whose values are in LANES lanes. */
+template <int LANES>
+static __device__ __forceinline__ void turn8(const qn_att &t, const turning &u, uint64_t norm, float scale, int mine, float v[8])
+{
+    if (norm) {
+        float ss = 0;
+#pragma unroll
+        for (int j = 0; j < 8; j++) ss = fmaf(v[j], v[j], ss);
+#pragma unroll
+        for (int o = LANES / 2; o; o >>= 1) ss += __shfl_xor_sync(~0u, ss, o);
+        scale *= rsqrtf(__fdividef(ss, (float)t.d_head) + t.eps);
+        const float *w = at<const float>(norm) + 8 * min(mine, t.d_head / 8 - 1);
+#pragma unroll
+        for (int j = 0; j < 8; j++) v[j] *= __ldg(w + j);
+    }
+#pragma unroll
+    for (int j = 0; j < 8; j++) v[j] *= scale;
+    const float a[16] = { u.angle[0].x, u.angle[0].y, u.angle[0].z, u.angle[0].w, u.angle[1].x, u.angle[1].y, u.angle[1].z, u.angle[1].w,
+                          u.angle[2].x, u.angle[2].y, u.angle[2].z, u.angle[2].w, u.angle[3].x, u.angle[3].y, u.angle[3].z, u.angle[3].w };
+    if (t.neox) {
+#pragma unroll
+        for (int j = 0; j < 8; j++) {
+            const float other = __shfl_sync(~0u, v[j], u.lane);
+            v[j] = fmaf(v[j], a[2 * j], u.second ? other * a[2 * j + 1] : -other * a[2 * j + 1]);
+        }
+        return;
+    }
+#pragma unroll
+    for (int j = 0; j < 8; j += 2) {
+        const float x = v[j], y = v[j + 1];
+        v[j] = x * a[j] - y * a[j + 1];
+        v[j + 1] = x * a[j + 1] + y * a[j];
+    }
+}
+
+/* Eight values into the cache, and what later tokens will see of them into shared memory. */
+template <bool WIDE> static __device__ __forceinline__ void keep8(uint8_t *row, bool stores, float *to, const float v[8])
+{
+    if (WIDE) {
+        const float4 a = make_float4(v[0], v[1], v[2], v[3]), b = make_float4(v[4], v[5], v[6], v[7]);
+        reinterpret_cast<float4 *>(to)[0] = a, reinterpret_cast<float4 *>(to)[1] = b;
+        if (stores) reinterpret_cast<float4 *>(row)[0] = a, reinterpret_cast<float4 *>(row)[1] = b;
+        return;
+    }
+    uint32_t u[4];
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        const __half2 h = __floats2half2_rn(v[2 * i], v[2 * i + 1]);
+        u[i] = *reinterpret_cast<const uint32_t *>(&h);
+        reinterpret_cast<float2 *>(to)[i] = __half22float2(h);
+    }
+    if (stores) *reinterpret_cast<uint4 *>(row) = make_uint4(u[0], u[1], u[2], u[3]);
+}
+
+struct place { uint8_t *cache; size_t stride, row_bytes; const int *pages; }; /* of this lane's values */
+
+static __device__ __forceinline__ uint8_t *row_of(const place &p, int token)
+{
+    return p.cache + (size_t)p.pages[token / QN_CPAGE] * p.stride + (size_t)(token % QN_CPAGE) * p.row_bytes;
+}
+
+/* The newest token's key and value, by the warp that looks at it. */
+template <bool WIDE, int LANES>
+static __device__ __forceinline__ void bring_newest(const qn_att &t, const results &r, const share &s, const place &at_row, const turning &u,
+                                                    int pos, uint32_t tag, bool stores, int mine, bool whole)
+{
+    float k[8], v[8];
+    const uint32_t from = (uint32_t)(s.kv * t.d_head + 8 * mine);
+    uint8_t *row = row_of(at_row, pos);
+    receive8(t.qkv, t.k_at + from, whole, tag, k);
+    receive8(t.qkv, t.v_at + from, whole, tag, v);
+    turn8<LANES>(t, u, t.k_norm, 1, mine, k);
+    if (whole && who_am_i().lane() < LANES) {
+        keep8<WIDE>(row, stores, r.k + 8 * mine, k);
+        keep8<WIDE>(row + QN_CPAGE * at_row.row_bytes, stores, r.v + 8 * mine, v);
     }
     __syncwarp();
 }
 
-/* The queries, and where the newest token belongs to this part its key and value; one of the blocks that have them stores them. */
-static __device__ __forceinline__ void prepare_heads(const qn_att &t, const heads &h, const int *pages, const share &s, int pos,
-                                                     uint32_t tag)
-{
-    const who me = who_am_i();
-    const int warp = (int)me.warp(), lane = (int)me.lane(), d = t.d_head;
-    const bool query = warp < s.heads, is_v = warp == QN_P_WARPS - 1;
-    if (!query && (s.end != pos + 1 || warp < QN_P_WARPS - 2)) return;
-    float *mine = query ? h.q + warp * d : is_v ? h.v : h.k;
-    const uint32_t from = query ? t.q_at + (s.head + warp) * d : (is_v ? t.v_at : t.k_at) + s.kv * d;
-    const float2 *angles = !query && is_v ? NULL : at<const float2>(t.angles) + (size_t)pos * (t.d_rot / 2);
-    turn_head(t, from, query ? t.q_norm : is_v ? 0 : t.k_norm, angles, query ? t.scale : 1.f, tag, mine);
-    if (query) return;
-    const bool stores = s.head == s.kv * (t.n_head / t.n_kv);
-    const size_t row_bytes = (size_t)t.n_kv * d * (t.type == QN_KVT_f16 ? 2 : 4);
-    uint8_t *row = at<uint8_t>(t.cache) + (size_t)pages[pos / QN_CPAGE] * t.stride +
-                   (size_t)(pos % QN_CPAGE + (is_v ? QN_CPAGE : 0)) * row_bytes;
-#pragma unroll 1
-    for (int i = lane; i < d; i += 32) {
-        if (t.type == QN_KVT_f16) {
-            const __half x = __float2half(mine[i]);
-            if (stores) reinterpret_cast<__half *>(row)[s.kv * d + i] = x;
-            mine[i] = __half2float(x); /* as all later tokens will see it */
-        } else if (stores) {
-            reinterpret_cast<float *>(row)[s.kv * d + i] = mine[i];
-        }
-    }
-}
+/* ---- tokens */
 
 template <int HEADS> struct running { float top[HEADS], sum[HEADS], acc[HEADS][8]; };
 
 /* One token for all heads of this warp: lanes of a token add up, then everybody has its score. */
 template <int LANES, int HEADS>
-static __device__ __forceinline__ void see_token(running<HEADS> &r, const float4 *const q[HEADS], bool there, const float k[8],
-                                                 const float v[8])
+static __device__ __forceinline__ void see_token(running<HEADS> &r, const float (*q)[8], bool there, const float k[8], const float v[8])
 {
     float s[HEADS];
 #pragma unroll
-    for (int h = 0; h < HEADS; h++) {
-        const float4 a = q[h][0], b = q[h][1];
-        s[h] = fmaf(a.x, k[0], fmaf(a.y, k[1], fmaf(a.z, k[2], a.w * k[3]))) +
-               fmaf(b.x, k[4], fmaf(b.y, k[5], fmaf(b.z, k[6], b.w * k[7])));
-    }
+    for (int h = 0; h < HEADS; h++)
+        s[h] = fmaf(q[h][0], k[0], fmaf(q[h][1], k[1], fmaf(q[h][2], k[2], q[h][3] * k[3]))) +
+               fmaf(q[h][4], k[4], fmaf(q[h][5], k[5], fmaf(q[h][6], k[6], q[h][7] * k[7])));
 #pragma unroll
     for (int o = LANES / 2; o; o >>= 1)
 #pragma unroll
@@ -147,125 +196,124 @@ static __device__ __forceinline__ void join_lanes(running<HEADS> &r, int n_heads
 #pragma unroll
             for (int i = 0; i < 8; i++) r.acc[h][i] += __shfl_xor_sync(~0u, r.acc[h][i], o);
         }
-        float *to = made + h * (d + 2);
+        float2 *to = reinterpret_cast<float2 *>(made + h * (d + 2));
         if ((int)me.lane() == mine && 8 * mine < d) { /* the first lanes that have a token */
 #pragma unroll
-            for (int i = 0; i < 8; i++) to[8 * mine + i] = r.acc[h][i];
-            if (mine == 0) to[d] = most, to[d + 1] = sum;
+            for (int i = 0; i < 4; i++) to[4 * mine + i] = make_float2(r.acc[h][2 * i], r.acc[h][2 * i + 1]);
+            if (mine == 0) to[d / 2] = make_float2(most, sum);
         }
     }
 }
 
-struct place { const uint8_t *cache; size_t stride, row_bytes; const int *pages; };
-
-static __device__ __forceinline__ const uint8_t *row_of(const place &p, int token)
-{
-    return p.cache + (size_t)p.pages[token / QN_CPAGE] * p.stride + (size_t)(token % QN_CPAGE) * p.row_bytes;
-}
-
-/* This block's part. d is a multiple of 8. */
+/* This block's part. d is a multiple of 8, pairs that are turned lie in whole lanes (list.c). */
 template <bool WIDE, int LANES, int HEADS>
-static __device__ __forceinline__ void attend_part(const qn_crun &a, const qn_att &t, const heads &h, const share &s, int pos, uint32_t tag)
+static __device__ __forceinline__ void attend_part(const qn_att &t, const results &out, const share &s, const int *pages, int pos,
+                                                   uint32_t tag)
 {
     const who me = who_am_i();
-    const int warp = (int)me.warp(), lane = (int)me.lane(), d = t.d_head, group = s.heads;
-    const int sets = (group + HEADS - 1) / HEADS, stripes = QN_P_WARPS / sets, set = warp % sets, stripe = warp / sets;
-    const int mine = lane % LANES, each = 32 / LANES, step = stripes * each; /* LANES of a token */
-    const place at_row = { at<const uint8_t>(t.cache) + (size_t)(s.kv * d + 8 * mine) * (WIDE ? 4 : 2), t.stride,
-                           (size_t)t.n_kv * d * (WIDE ? 4 : 2), at<const int>(t.pages) + a.first };
+    const int warp = (int)me.warp(), d = t.d_head, sets = (s.heads + HEADS - 1) / HEADS, stripes = QN_P_WARPS / sets;
+    const int set = warp % sets, stripe = warp / sets, mine = (int)me.lane() % LANES, each = 32 / LANES, step = stripes * each;
+    if (stripe >= stripes) return;
+    const size_t value = WIDE ? 4 : 2;
+    const place at_row = { at<uint8_t>(t.cache) + (size_t)(s.kv * d + 8 * mine) * value, t.stride, (size_t)t.n_kv * d * value, pages };
     const size_t to_values = QN_CPAGE * at_row.row_bytes;
-    int p = s.begin + stripe * each + lane / LANES;
-    const bool busy = stripe < stripes, whole = 8 * mine < d;
-    bool old = busy && whole && p < s.end && p != pos;
+    const bool whole = 8 * mine < d;
+    int base = s.begin + stripe * each, p = base + (int)me.lane() / LANES; /* LANES of a token */
+    bool old = whole && p < s.end && p != pos;
     const uint8_t *row = old ? row_of(at_row, p) : NULL;
     eight<WIDE> k = load8<WIDE>(row, old), v = load8<WIDE>(row + to_values, old);
-    prepare_heads(t, h, at_row.pages, s, pos, tag);
-    sync_consumers();
+    const int n_heads = min(HEADS, s.heads - set * HEADS);
+    float q[HEADS][8];
     running<HEADS> r;
-    const int n_heads = min(HEADS, group - set * HEADS);
-    const float4 *q[HEADS];
+    {
+        const turning u = turning_of(t, pos, mine, (int)me.lane());
 #pragma unroll
-    for (int i = 0; i < HEADS; i++) { /* a head too many is one twice */
-        q[i] = reinterpret_cast<const float4 *>(h.q + (set * HEADS + min(i, n_heads - 1)) * d + 8 * min(mine, d / 8 - 1));
-        r.top[i] = -1e30f, r.sum[i] = 0;
+        for (int h = 0; h < HEADS; h++) { /* a head too many is one twice */
+            const int head = s.head + set * HEADS + min(h, n_heads - 1);
+            receive8(t.qkv, t.q_at + (uint32_t)(head * d + 8 * mine), whole, tag, q[h]);
+            turn8<LANES>(t, u, t.q_norm, t.scale, mine, q[h]);
+            r.top[h] = -1e30f, r.sum[h] = 0;
 #pragma unroll
-        for (int j = 0; j < 8; j++) r.acc[i][j] = 0;
+            for (int j = 0; j < 8; j++) r.acc[h][j] = 0, q[h][j] = whole ? q[h][j] : 0;
+        }
+        const int last = pos - base; /* whether one of the warp's tokens is the newest */
+        if (s.end == pos + 1 && last >= 0 && last % step < each)
+            bring_newest<WIDE, LANES>(t, out, s, at_row, u, pos, tag, set == 0 && s.head == s.kv * t.group, mine, whole);
     }
 #pragma unroll 1
-    for (int base = s.begin + stripe * each; busy && base < s.end; base += step, p += step) {
+    for (; base < s.end; base += step, p += step) {
         const bool there = p < s.end;
         float x[8], y[8];
         spread<WIDE>(k, x);
         spread<WIDE>(v, y);
         if (there && whole && p == pos) {
 #pragma unroll
-            for (int i = 0; i < 8; i++) x[i] = h.k[8 * mine + i], y[i] = h.v[8 * mine + i];
+            for (int i = 0; i < 8; i++) x[i] = out.k[8 * mine + i], y[i] = out.v[8 * mine + i];
         }
         old = whole && p + step < s.end && p + step != pos;
         row = old ? row_of(at_row, p + step) : NULL;
         k = load8<WIDE>(row, old), v = load8<WIDE>(row + to_values, old);
-        see_token<LANES, HEADS>(r, q, there, x, y); /* lanes past the head's end have keys of 0 */
+        see_token<LANES, HEADS>(r, q, there, x, y); /* lanes past the head's end have zeros */
     }
-    if (busy) join_lanes<LANES, HEADS>(r, n_heads, d, mine, h.made + (stripe * group + set * HEADS) * (d + 2));
-    sync_consumers();
+    join_lanes<LANES, HEADS>(r, n_heads, d, mine, out.made + (stripe * s.heads + set * HEADS) * (d + 2));
 }
 
-/* What n (at most 32) results of a head make together, by one warp; they lie `step` floats apart: values, the largest score, the sum. */
-struct joined_head { const float *p; int n, step; float factor, top, sum; }; /* factor: of result `lane` */
+/* ---- what comes of it */
 
-static __device__ __forceinline__ joined_head join_head(const float *p, int n, int step, int d)
+/* n results of a head, each a float2 of values at i, its largest score and its sum; N lanes have one each and add up. */
+struct joined { float2 v; float top, sum; };
+
+template <int N> static __device__ __forceinline__ joined join_results(const float *p, int n, int step, int d, int i, int lane)
+{
+    const int l = lane % N;
+    const bool has = l < n;
+    const float2 *mine = reinterpret_cast<const float2 *>(p + l * step);
+    const float2 scores = has ? mine[d / 2] : make_float2(-1e30f, 0), v = has ? mine[i / 2] : make_float2(0, 0);
+    joined j = { v, scores.x, 0 };
+#pragma unroll
+    for (int o = N / 2; o; o >>= 1) j.top = fmaxf(j.top, __shfl_xor_sync(~0u, j.top, o));
+    const float f = __expf(scores.x - j.top);
+    j.sum = f * scores.y, j.v.x *= f, j.v.y *= f;
+#pragma unroll
+    for (int o = N / 2; o; o >>= 1) {
+        j.sum += __shfl_xor_sync(~0u, j.sum, o);
+        j.v.x += __shfl_xor_sync(~0u, j.v.x, o);
+        j.v.y += __shfl_xor_sync(~0u, j.v.y, o);
+    }
+    return j;
+}
+
+static __device__ __forceinline__ void send_values(const qn_att &t, const joined &j, int head, int i, uint32_t tag)
+{
+    const float inverse = __fdividef(1.f, j.sum);
+    put8(at<uint64_t>(t.y) + (head * t.d_head + i) / 2, pack(j.v.x * inverse, j.v.y * inverse, tag));
+}
+
+/* Half a warp has two values of a head. */
+static __device__ __forceinline__ void send_part(const qn_crun &a, const qn_att &t, const results &r, const share &s, uint32_t tag)
 {
     const who me = who_am_i();
-    const int lane = (int)me.lane();
-    const float top = lane < n ? p[lane * step + d] : -1e30f, sum = lane < n ? p[lane * step + d + 1] : 0.f, most = max32(top);
-    const float factor = __expf(top - most);
-    return { p, n, step, factor, most, sum32(factor * sum) };
-}
-
-/* Values i and i + 1; all lanes of the warp. */
-static __device__ __forceinline__ float2 values_of(const joined_head &h, int i, bool there)
-{
-    float2 v = make_float2(0, 0);
-#pragma unroll 4
-    for (int w = 0; w < h.n; w++) {
-        const float f = __shfl_sync(~0u, h.factor, w);
-        const float2 y = there ? *reinterpret_cast<const float2 *>(h.p + w * h.step + i) : make_float2(0, 0);
-        v.x = fmaf(f, y.x, v.x), v.y = fmaf(f, y.y, v.y);
-    }
-    return v;
-}
-
-static __device__ __forceinline__ void send_head(const qn_att &t, const joined_head &h, int head, float2 v, int i, uint32_t tag)
-{
-    const float inverse = __fdividef(1.f, h.sum);
-    put8(at<uint64_t>(t.y) + (head * t.d_head + i) / 2, pack(v.x * inverse, v.y * inverse, tag));
-}
-
-/* A warp for each head. */
-static __device__ __forceinline__ void send_part(const qn_crun &a, const qn_att &t, const heads &h, const share &s, int stripes,
-                                                 uint32_t tag)
-{
-    const who me = who_am_i();
-    const int d = t.d_head, warp = (int)me.warp(), lane = (int)me.lane();
-    if (warp >= s.heads) return;
-    const joined_head j = join_head(h.made + warp * (d + 2), stripes, s.heads * (d + 2), d);
-    uint64_t *to = at<uint64_t>(a.parts) + (size_t)((s.head + warp) * t.chunks + s.part) * (d + 2);
+    const int d = t.d_head, lane = (int)me.lane(), stripes = s.heads == 1 ? QN_P_WARPS : QN_P_WARPS / ((s.heads + 1) / 2);
+    int head = 0, i = 2 * (int)(me.thread / 16);
 #pragma unroll 1
-    for (int i = 2 * lane; i - 2 * lane < d; i += 64) {
-        const float2 v = values_of(j, i, i < d);
-        if (i >= d) continue;
+    for (;; i += CONSUMERS / 8) {
+        for (; i >= d; i -= d) head++;
+        if (head >= s.heads) return; /* both halves: there are as many values as four divide */
+        const joined j = join_results<16>(r.made + head * (d + 2), stripes, s.heads * (d + 2), d, i, lane);
+        if (lane % 16) continue;
         if (s.parts == 1) {
-            send_head(t, j, s.head + warp, v, i, tag);
-        } else {
-            put_tagged(to + i, __float_as_uint(v.x), tag);
-            put_tagged(to + i + 1, __float_as_uint(v.y), tag);
+            send_values(t, j, s.head + head, i, tag);
+            continue;
         }
+        uint64_t *to = at<uint64_t>(a.parts) + (size_t)((s.head + head) * t.chunks + s.part) * (d + 2);
+        put_tagged(to + i, __float_as_uint(j.v.x), tag);
+        put_tagged(to + i + 1, __float_as_uint(j.v.y), tag);
+        if (i == 0) put_tagged(to + d, __float_as_uint(j.top), tag), put_tagged(to + d + 1, __float_as_uint(j.sum), tag);
     }
-    if (s.parts > 1 && lane == 0) put_tagged(to + d, __float_as_uint(j.top), tag), put_tagged(to + d + 1, __float_as_uint(j.sum), tag);
 }
 
 /* Blocks that have no part come first: the last block has the first head. */
-static __device__ __forceinline__ void join_parts(const qn_crun &a, const qn_att &t, const heads &h, const share &s, uint32_t tag)
+static __device__ __forceinline__ void join_parts(const qn_crun &a, const qn_att &t, const results &r, const share &s, uint32_t tag)
 {
     const who me = who_am_i();
     const int d = t.d_head, warp = (int)me.warp(), lane = (int)me.lane();
@@ -275,14 +323,13 @@ static __device__ __forceinline__ void join_parts(const qn_crun &a, const qn_att
         for (int w = warp; w < s.parts; w += QN_P_WARPS) {
             const uint64_t *from = at<const uint64_t>(a.parts) + (size_t)(head * t.chunks + w) * (d + 2);
 #pragma unroll 3
-            for (int i = lane; i < d + 2; i += 32) h.parts[w * (d + 2) + i] = __uint_as_float(receive_tagged(from + i, tag));
+            for (int i = lane; i < d + 2; i += 32) r.parts[w * (d + 2) + i] = __uint_as_float(receive_tagged(from + i, tag));
         }
         sync_consumers();
-        if (64 * warp < d) {
-            const joined_head j = join_head(h.parts, s.parts, d + 2, d);
-            const int i = 64 * warp + 2 * lane;
-            const float2 v = values_of(j, i, i < d);
-            if (i < d) send_head(t, j, head, v, i, tag);
+#pragma unroll 1
+        for (int i = 2 * warp; i < d; i += 2 * QN_P_WARPS) {
+            const joined j = join_results<32>(r.parts, s.parts, d + 2, d, i, lane);
+            if (lane == 0) send_values(t, j, head, i, tag);
         }
         sync_consumers();
     }
@@ -293,15 +340,15 @@ template <bool WIDE, int LANES>
 static __device__ __forceinline__ void run_attend(const qn_crun &a, const qn_att &t, float *room, int pos, uint32_t tag, uint32_t made)
 {
     const share s = share_of(t, pos);
-    const int d = t.d_head, stripes = s.heads == 1 ? QN_P_WARPS : QN_P_WARPS / ((s.heads + 1) / 2);
-    heads h;
-    h.q = room;
-    h.k = h.q + s.heads * d, h.v = h.k + d, h.made = h.v + d, h.parts = h.made + stripes * s.heads * (d + 2);
+    const int d = t.d_head, *pages = at<const int>(t.pages) + a.first;
+    const int stripes = s.heads == 1 ? QN_P_WARPS : QN_P_WARPS / ((s.heads + 1) / 2);
+    const results r = { room, room + d, room + 2 * d, room + 2 * d + stripes * s.heads * (d + 2) };
     if (s.part < s.parts) {
-        if (s.heads == 1) attend_part<WIDE, LANES, 1>(a, t, h, s, pos, tag);
-        else attend_part<WIDE, LANES, 2>(a, t, h, s, pos, tag);
-        send_part(a, t, h, s, stripes, made);
+        if (s.heads == 1) attend_part<WIDE, LANES, 1>(t, r, s, pages, pos, tag);
+        else attend_part<WIDE, LANES, 2>(t, r, s, pages, pos, tag);
+        sync_consumers();
+        send_part(a, t, r, s, made);
         sync_consumers();
     }
-    if (s.parts > 1) join_parts(a, t, h, s, made);
+    if (s.parts > 1) join_parts(a, t, r, s, made);
 }

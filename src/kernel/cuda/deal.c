@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#define STATIC_SMEM 9216u  /* what the kernel declares for itself, at most */
+#define STATIC_SMEM 10368u  /* what the kernel declares for itself, at most */
 #define STAGE 36864u       /* bytes of a stage; a task that takes more is a stage alone */
 #define STREAM_PARTS 4u    /* of a row, where a phase is longer than the ring: its last stage should not keep one warp long */
 #define STAGES_LEAST 3u    /* that the ring has room for: a task that takes more than a third of it is cut by columns */
@@ -305,11 +305,12 @@ static void count_tasks(qn_lists *l, const u32 *n)
     l->n_tasks = (int)at;
 }
 
-/* Tasks lie where their stages do. */
+/* Tasks lie where their stages do; behind a warp's last one its first comes again. */
 static void place_tasks(qn_lists *l, int b)
 {
     for (u32 t = l->task_at[b * QN_P_WARPS]; t < l->task_at[(b + 1) * QN_P_WARPS]; t++)
         if (l->tasks[t].phase != QN_NO_PHASE) l->tasks[t].at += l->stages[l->stage_at[b] + l->tasks[t].stage].to;
+    for (int w = b * QN_P_WARPS; w < (b + 1) * QN_P_WARPS; w++) l->tasks[l->task_at[w + 1] - 1].flags |= QN_T_wraps;
 }
 
 static bool fill_lists(dealer *d, qn_err *e)

@@ -29,6 +29,7 @@ typedef struct maker {
     /* how the next input is made */
     u64 in_buffer;
     qn_phase in;
+    u32 in_from;            /* the phase that sends what is added */
     u64 loaded;             /* what the newest phase multiplies; 0: that phase is complete */
     qn_att att;             /* the attention that is being put together */
     const char *why;
@@ -127,7 +128,7 @@ static bool take_norm(maker *m)
         m->in.in = m->post ? QN_IN_post : QN_IN_add;
         m->in.post = m->post;
         m->in.src = v->at;
-        m->in.from = v->from;
+        m->in_from = v->from;
     }
     m->embed = false;
     m->add = m->post = 0;
@@ -171,11 +172,12 @@ static bool begin_phase(maker *m, const qn_clinear *a)
     qn_phase *p = &m->l->phases[m->l->n_phases++];
     if (m->in_buffer == a->x) {
         *p = m->in;
+        p->back = (u16)(m->l->n_phases - 1 - (int)m->in_from);
         m->in_buffer = 0;
     } else {
         const sent *v = recall(m, a->x);
         if (!v || v->first) return refuse(m, "a linear of something that was not sent");
-        *p = (qn_phase){ .in = QN_IN_copy, .src = v->at, .from = v->from };
+        *p = (qn_phase){ .in = QN_IN_copy, .src = v->at, .back = (u16)(m->l->n_phases - 1 - (int)v->from) };
     }
     p->op = QN_I_linear;
     p->cols = a->w.cols;
@@ -230,11 +232,11 @@ static bool take_head_norm(maker *m)
     return true;
 }
 
-/* Bytes of shared memory: the group's queries, a key, a value, what warps made of them; the parts of a head. persist.cu */
+/* Bytes of shared memory: a key, a value, what warps made of their tokens; the parts of a head. attend.cuh */
 static u32 attend_bytes(const qn_att *t)
 {
-    const u32 group = (u32)(t->n_head / t->n_kv), d = (u32)t->d_head, stripes = QN_P_WARPS / ((group + 1) / 2);
-    return 4 * (group * d + 2 * d + stripes * group * (d + 2) + (u32)t->chunks * (d + 2));
+    const u32 group = (u32)t->group, d = (u32)t->d_head, stripes = QN_P_WARPS / ((group + 1) / 2);
+    return 4 * (2 * d + stripes * group * (d + 2) + (u32)t->chunks * (d + 2));
 }
 
 static bool take_attend(maker *m)
@@ -247,6 +249,7 @@ static bool take_attend(maker *m)
     if (a->type == QN_KVT_q8) return refuse(m, "a q8_0 KV cache");
     if (a->d_head > 256 || a->d_head % 8 || a->n_head / a->n_kv > QN_P_WARPS - 2)
         return refuse(m, "heads too large or too many for one block");
+    if (r->d_rot % 16) return refuse(m, "rotations of parts of eight values");
     if (a->n_kv > m->s->n_blocks) return refuse(m, "more KV heads than multiprocessors");
     if (!q || !k || !v || q->at != k->at || q->at != v->at)
         return refuse(m, "queries, keys and values that do not come together");
@@ -254,16 +257,16 @@ static bool take_attend(maker *m)
     *t = m->att;
     t->qkv = q->at, t->q_at = q->first, t->k_at = k->first, t->v_at = v->first;
     t->angles = r->table, t->cache = a->cache, t->stride = a->stride, t->pages = a->at.pages;
-    t->n_head = a->n_head, t->n_kv = a->n_kv, t->d_head = a->d_head, t->d_rot = r->d_rot, t->neox = r->neox;
+    t->n_head = a->n_head, t->n_kv = a->n_kv, t->group = a->n_head / a->n_kv, t->d_head = a->d_head, t->d_rot = r->d_rot, t->neox = r->neox;
     t->type = a->type, t->window = a->window, t->scale = a->scale;
     t->chunks = qn_mini(m->s->n_blocks / a->n_kv, 32);
     t->y = shared_room(m, OF_attention, (u32)(a->n_head * a->d_head));
     const size_t units = (size_t)a->n_head * (size_t)t->chunks * ((size_t)a->d_head + 2);
     if (units > m->l->part_units) m->l->part_units = units;
     m->l->phases[m->l->n_phases - 1].att = (u16)(m->l->n_atts + 1);
-    m->l->phases[m->l->n_phases++] = (qn_phase){ .op = QN_I_attend, .index = (u32)m->l->n_atts++, .from = q->from,
-                                                 .step = (u32)m->step + 2 };
-    if (attend_bytes(t) > m->l->form_bytes) m->l->form_bytes = attend_bytes(t);
+    m->l->phases[m->l->n_phases] = (qn_phase){ .op = QN_I_attend, .index = (u32)m->l->n_atts++, .step = (u32)m->step + 2,
+                                               .back = (u16)(m->l->n_phases - (int)q->from) };
+    m->l->n_phases++;
     remember(m, a->y, t->y, 0);
     m->att = (qn_att){ 0 };
     m->loaded = 0;
@@ -298,12 +301,24 @@ static bool take_step(maker *m)
     }
 }
 
-/* Where the planes of a phase's input lie is persist.cu's business; how much they take is said here. */
-static u32 form_bytes(const qn_phase *p)
+/* Where the planes of a phase's input lie is products.cuh's business; how much they take is said here. */
+static u32 room_bytes(const qn_lists *l, const qn_phase *p)
 {
-    const u32 cols = (p->cols + 255) & ~255u;
+    if (p->op == QN_I_attend) return attend_bytes(&l->atts[p->index]);
+    const u32 cols = (p->cols + 127) & ~127u;
     const u32 bytes = (p->forms & QN_FORM_float ? 4 * cols : 0) + (p->forms & QN_FORM_int ? cols / 32 * 72 : 0);
     return p->in == QN_IN_post && bytes < 4 * cols ? 4 * cols : bytes;
+}
+
+/* Inputs take turns in two rooms, so that a warp may bring one while others still multiply the one before. An attention is at
+ * work between two linears, in the room of the second: not all blocks have a part in it. */
+static void place_inputs(qn_lists *l)
+{
+    u32 most[2] = { 0 };
+    for (int i = 0, turn = 0; i < l->n_phases; turn ^= l->phases[i++].op == QN_I_linear)
+        most[turn] = (u32)qn_maxi((int)most[turn], (int)((room_bytes(l, &l->phases[i]) + 127) & ~127u));
+    for (int i = 0, turn = 0; i < l->n_phases; turn ^= l->phases[i++].op == QN_I_linear) l->phases[i].room = (u16)(turn ? most[0] : 0);
+    l->form_bytes = most[0] + most[1];
 }
 
 static bool finish(maker *m, qn_err *e)
@@ -311,9 +326,7 @@ static bool finish(maker *m, qn_err *e)
     qn_lists *l = m->l;
     if (l->n_phases == 0 || l->phases[0].in != QN_IN_embed) return refuse(m, "no embedding at its beginning");
     if (l->phases[l->n_phases - 1].out != QN_OUT_logits) return refuse(m, "no logits at its end");
-    for (int i = 0; i < l->n_phases; i++)
-        if (form_bytes(&l->phases[i]) > l->form_bytes) l->form_bytes = form_bytes(&l->phases[i]);
-    l->form_bytes = (l->form_bytes + 127) & ~127u;
+    place_inputs(l);
     l->x_bytes = (4 * l->phases[0].cols + 127) & ~127u;
     return qn_deal(l, m->parts, m->n_parts, m->s->smem, &m->why, e);
 }

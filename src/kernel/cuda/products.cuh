@@ -63,25 +63,24 @@ static __device__ __forceinline__ ints ints_of(const forms &f, uint32_t input, u
     return x;
 }
 
-static __device__ __forceinline__ int dot16(uint4 w, uint4 x, int sum)
-{
-    sum = __dp4a((int)w.x, (int)x.x, sum);
-    sum = __dp4a((int)w.y, (int)x.y, sum);
-    sum = __dp4a((int)w.z, (int)x.z, sum);
-    return __dp4a((int)w.w, (int)x.w, sum);
-}
-
-/* The same with weights that are not signed. */
-static __device__ __forceinline__ int udp4a(uint32_t w, uint32_t x, int sum)
+/* Four products of bytes, signed or not. */
+template <bool W_SIGNED, bool X_SIGNED> static __device__ __forceinline__ int dot4(uint32_t w, uint32_t x, int sum)
 {
     int r;
-    asm("dp4a.u32.s32 %0, %1, %2, %3;" : "=r"(r) : "r"(w), "r"(x), "r"(sum));
+    if (W_SIGNED && X_SIGNED) asm("dp4a.s32.s32 %0, %1, %2, %3;" : "=r"(r) : "r"(w), "r"(x), "r"(sum));
+    else if (W_SIGNED) asm("dp4a.s32.u32 %0, %1, %2, %3;" : "=r"(r) : "r"(w), "r"(x), "r"(sum));
+    else if (X_SIGNED) asm("dp4a.u32.s32 %0, %1, %2, %3;" : "=r"(r) : "r"(w), "r"(x), "r"(sum));
+    else asm("dp4a.u32.u32 %0, %1, %2, %3;" : "=r"(r) : "r"(w), "r"(x), "r"(sum));
     return r;
 }
 
-static __device__ __forceinline__ int udot16(uint4 w, uint4 x, int sum)
+/* X_SIGNED: high bytes are, low ones are not. */
+template <bool W_SIGNED, bool X_SIGNED> static __device__ __forceinline__ int dot16(uint4 w, uint4 x, int sum)
 {
-    return udp4a(w.w, x.w, udp4a(w.z, x.z, udp4a(w.y, x.y, udp4a(w.x, x.x, sum))));
+    sum = dot4<W_SIGNED, X_SIGNED>(w.x, x.x, sum);
+    sum = dot4<W_SIGNED, X_SIGNED>(w.y, x.y, sum);
+    sum = dot4<W_SIGNED, X_SIGNED>(w.z, x.z, sum);
+    return dot4<W_SIGNED, X_SIGNED>(w.w, x.w, sum);
 }
 
 static __device__ __forceinline__ uint4 masked(uint4 w, uint32_t m) { return make_uint4(w.x & m, w.y & m, w.z & m, w.w & m); }
@@ -109,13 +108,15 @@ static __device__ __forceinline__ float dot_piece(uint32_t high_at, uint32_t sca
 {
     if (KIND == QN_W_q8) {
         const uint4 a = lds16(row + 32 * e + (turned ? 16 : 0)), b = lds16(row + 32 * e + (turned ? 0 : 16));
-        const float d = joined(dot16(b, x.h1, dot16(a, x.h0, 0)), dot16(b, x.l1, dot16(a, x.l0, 0)));
+        const float d = joined(dot16<true, true>(b, x.h1, dot16<true, true>(a, x.h0, 0)),
+                               dot16<true, false>(b, x.l1, dot16<true, false>(a, x.l0, 0)));
         return lds_half(row + scale_at + 2 * e) * x.more.x * d;
     }
     const uint4 w = lds16(row + 16 * e);
     if (KIND == QN_W_q4 || KIND == QN_W_q4m) { /* low nibbles as they are, high ones 16 times as large: a mask is all it takes */
         const uint4 a = masked(w, 0x0F0F0F0Fu), b = masked(w, 0xF0F0F0F0u);
-        const int h = 16 * udot16(a, x.h0, 0) + udot16(b, x.h1, 0), l = 16 * udot16(a, x.l0, 0) + udot16(b, x.l1, 0);
+        const int h = 16 * dot16<false, true>(a, x.h0, 0) + dot16<false, true>(b, x.h1, 0);
+        const int l = 16 * dot16<false, false>(a, x.l0, 0) + dot16<false, false>(b, x.l1, 0);
         const float d = joined(h, l) * (x.more.x * 0.0625f);
         if (KIND == QN_W_q4) return lds_half(row + scale_at + 2 * e) * fmaf(-8.f, x.more.y, d);
         const float2 s = lds_half2(row + scale_at + 4 * e);
@@ -125,7 +126,8 @@ static __device__ __forceinline__ float dot_piece(uint32_t high_at, uint32_t sca
     asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];" : "=r"(high.x), "=r"(high.y) : "r"(row + high_at + 8 * e));
     const uint4 a = bytes_of<false>(w, high.x), b = bytes_of<true>(w, high.y);
     const float2 s = lds_half2(row + scale_at + 4 * e); /* a scale for each 16 */
-    const float d0 = joined(dot16(a, x.h0, 0), dot16(a, x.l0, 0)), d1 = joined(dot16(b, x.h1, 0), dot16(b, x.l1, 0));
+    const float d0 = joined(dot16<true, true>(a, x.h0, 0), dot16<true, false>(a, x.l0, 0));
+    const float d1 = joined(dot16<true, true>(b, x.h1, 0), dot16<true, false>(b, x.l1, 0));
     return x.more.x * 0.25f * fmaf(s.x, d0, s.y * d1);
 }
 
@@ -151,7 +153,7 @@ template <bool BF16> static __device__ __forceinline__ float dot8(uint4 w, float
 }
 
 template <int KIND, int ROWS>
-static __device__ __forceinline__ void add_rows(const task &t, const forms &f, uint32_t input, uint32_t ring, uint32_t lane, float v[8])
+static __device__ __forceinline__ void add_rows(const task &t, const forms &f, uint32_t input, uint32_t ring, uint32_t lane, float v[ROWS])
 {
     const uint32_t end = t.end(), piece = t.piece(), high = t.high(), scale = t.scale();
     uint32_t row[ROWS];
@@ -185,7 +187,7 @@ static __device__ __forceinline__ void add_rows(const task &t, const forms &f, u
 }
 
 template <int ROWS>
-static __device__ __forceinline__ void add_task(const task &t, const forms &f, uint32_t input, uint32_t ring, uint32_t lane, float v[8])
+static __device__ __forceinline__ void add_task(const task &t, const forms &f, uint32_t input, uint32_t ring, uint32_t lane, float v[ROWS])
 {
     switch (t.kind()) {
     case QN_W_f32: add_rows<QN_W_f32, ROWS>(t, f, input, ring, lane, v); break;
@@ -198,26 +200,19 @@ static __device__ __forceinline__ void add_task(const task &t, const forms &f, u
     }
 }
 
-/* All lanes' sums of 1 << log rows: row r is then in the lanes whose bits from 4 down are those of r from 0 up. */
-static __device__ __forceinline__ float sum_rows(const float v[8], uint32_t log, uint32_t lane)
+/* All lanes' sums of 1 << LOG rows: row r is then in the lanes whose bits from 4 down are those of r from 0 up. */
+template <int LOG> static __device__ __forceinline__ float sum_rows(float v[1 << LOG], uint32_t lane)
 {
-    const bool b0 = lane & 16, b1 = lane & 8, b2 = lane & 4;
-    float a = (b0 ? v[1] : v[0]) + __shfl_xor_sync(~0u, b0 ? v[0] : v[1], 16);
-    if (log == 1) {
-        a += __shfl_xor_sync(~0u, a, 8);
-        a += __shfl_xor_sync(~0u, a, 4);
-    } else {
-        const float b = (b0 ? v[3] : v[2]) + __shfl_xor_sync(~0u, b0 ? v[2] : v[3], 16);
-        a = (b1 ? b : a) + __shfl_xor_sync(~0u, b1 ? a : b, 8);
-        if (log == 2) {
-            a += __shfl_xor_sync(~0u, a, 4);
-        } else {
-            const float c = (b0 ? v[5] : v[4]) + __shfl_xor_sync(~0u, b0 ? v[4] : v[5], 16);
-            const float d = (b0 ? v[7] : v[6]) + __shfl_xor_sync(~0u, b0 ? v[6] : v[7], 16);
-            const float e = (b1 ? d : c) + __shfl_xor_sync(~0u, b1 ? c : d, 8);
-            a = (b2 ? e : a) + __shfl_xor_sync(~0u, b2 ? a : e, 4);
+#pragma unroll
+    for (int i = 0; i < LOG; i++) { /* two rows become one; a lane keeps one of them and gives the other away */
+        const bool odd = lane & (16 >> i);
+#pragma unroll
+        for (int r = 0; r < 1 << (LOG - 1 - i); r++) {
+            const float keep = odd ? v[2 * r + 1] : v[2 * r], give = odd ? v[2 * r] : v[2 * r + 1];
+            v[r] = keep + __shfl_xor_sync(~0u, give, 16 >> i);
         }
     }
-    a += __shfl_xor_sync(~0u, a, 2);
-    return a + __shfl_xor_sync(~0u, a, 1);
+#pragma unroll
+    for (int o = 16 >> LOG; o; o >>= 1) v[0] += __shfl_xor_sync(~0u, v[0], o);
+    return v[0];
 }

@@ -11,7 +11,7 @@
 #define STAGES_AT_ONCE (uint32_t)(32 / STAGE_LANES) /* descriptions that the lanes of a warp bring together */
 static_assert(32 % STAGE_LANES == 0, "lanes of a warp copy descriptions of stages");
 
-struct slots {
+struct __align__(16) slots {
     qn_stage stage[2 * STAGES_AT_ONCE]; /* those at hand, and the next */
     uint64_t full[QN_P_SLOTS], empty[QN_P_SLOTS];
     uint32_t begun;           /* stages whose copies have begun */
@@ -177,19 +177,22 @@ static __device__ __forceinline__ void wait_for(uint64_t *b, uint32_t parity)
 /* What this block attends to. A short context: head `block`, all of it. Else: KV head block % n_kv with all heads that read it, part
  * block / n_kv of the context. */
 #define WHOLE_CONTEXT 288 /* tokens: so few take less time than joining parts */
+/* a / b, of numbers of blocks and tokens: whole numbers are divided in 100 instructions. */
+static __device__ __forceinline__ int over(int a, int b) { return (int)__fdividef((float)a + 0.5f, (float)b); }
+
 struct share { int kv, head, heads, part, parts, begin, end; };
 
 static __device__ __forceinline__ share share_of(const qn_att &t, int pos)
 {
     share s;
-    const int from = t.window ? max(0, pos - t.window + 1) : 0, n = pos + 1 - from, group = t.n_head / t.n_kv, block = (int)blockIdx.x;
+    const int from = t.window ? max(0, pos - t.window + 1) : 0, n = pos + 1 - from, block = (int)blockIdx.x;
     const bool few = n <= WHOLE_CONTEXT && t.n_head <= (int)gridDim.x;
     s.parts = few ? 1 : min(t.chunks, (n + 63) / 64);
-    const int length = (n + s.parts - 1) / s.parts;
-    s.heads = few ? 1 : group;
-    s.kv = few ? block / group : block % t.n_kv;
-    s.head = few ? block : s.kv * group;
-    s.part = few ? block / t.n_head : block / t.n_kv;
+    const int length = over(n + s.parts - 1, s.parts), of = over(block, few ? t.group : t.n_kv);
+    s.heads = few ? 1 : t.group;
+    s.kv = few ? of : block - of * t.n_kv;
+    s.head = few ? block : s.kv * t.group;
+    s.part = few ? block >= t.n_head : of;
     s.begin = from + s.part * length;
     s.end = min(s.begin + length, pos + 1);
     return s;

@@ -65,7 +65,17 @@ static __device__ __forceinline__ float2 unpack(uint64_t u)
     return make_float2(__uint_as_float(low & 0xFFFFFF00u), __uint_as_float(__byte_perm(low, high, 0x7604) & 0xFFFFFF00u));
 }
 
-static __device__ __forceinline__ bool has_come(uint64_t u, uint32_t tag) { return ((uint32_t)(u >> 32) & 0xFFFF) == (tag & 0xFFFF); }
+static __device__ __forceinline__ bool has_come(uint64_t u, uint32_t tag) { return (((uint32_t)(u >> 32) ^ tag) & 0xFFFF) == 0; }
+static __device__ __forceinline__ bool both_come(ulonglong2 u, uint32_t tag)
+{
+    return ((((uint32_t)(u.x >> 32) ^ tag) | ((uint32_t)(u.y >> 32) ^ tag)) & 0xFFFF) == 0;
+}
+
+static __device__ __forceinline__ float4 four_of(ulonglong2 u)
+{
+    const float2 a = unpack(u.x), b = unpack(u.y);
+    return make_float4(a.x, a.y, b.x, b.y);
+}
 
 static __device__ __forceinline__ float2 receive2(uint64_t vector, uint32_t unit, uint32_t tag)
 {
@@ -110,6 +120,21 @@ static __device__ __forceinline__ uint4 lds16(uint32_t p)
     uint4 v;
     asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "r"(p));
     return v;
+}
+
+static __device__ __forceinline__ void sts4(uint32_t p, uint32_t v)
+{
+    asm volatile("st.shared.u32 [%0], %1;" :: "r"(p), "r"(v) : "memory");
+}
+
+static __device__ __forceinline__ void sts8(uint32_t p, float2 v)
+{
+    asm volatile("st.shared.v2.f32 [%0], {%1, %2};" :: "r"(p), "f"(v.x), "f"(v.y) : "memory");
+}
+
+static __device__ __forceinline__ void sts16(uint32_t p, float4 v)
+{
+    asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" :: "r"(p), "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w) : "memory");
 }
 
 static __device__ __forceinline__ float lds_half(uint32_t p)
