@@ -93,8 +93,8 @@ enum { QN_I_linear, QN_I_attend };
 enum { QN_IN_embed, QN_IN_add, QN_IN_post, QN_IN_copy };  /* what is multiplied: norm(x = table[token]); norm(x += src);
     norm(x += norm(src) * post); src */
 enum { QN_OUT_send, QN_OUT_silu, QN_OUT_gelu, QN_OUT_logits };
-/* How the input is kept: floats; 16-bit integers with a scale; sums of 32 of them. */
-enum { QN_FORM_float = 1, QN_FORM_int = 2, QN_FORM_sums = 4 };
+/* How the input is kept: floats; 16-bit integers with a scale and sums of 32 of them. */
+enum { QN_FORM_float = 1, QN_FORM_int = 2 };
 
 typedef struct qn_phase {
     uint8_t op, in, out, forms;
@@ -103,8 +103,8 @@ typedef struct qn_phase {
     uint64_t norm, post;
     float eps, factor;        /* factor: of the embedding */
     uint16_t back, room;      /* src was sent so many phases before; where the input lies, in bytes behind the residual stream */
-    uint32_t index;           /* of its qn_att; of the embedding's qn_wmat */
-    uint32_t step;            /* of the plan */
+    uint16_t index, step;     /* of its qn_att; of the embedding's qn_wmat. Of the plan */
+    float inverse;            /* 1 / cols */
     uint8_t parts, rows;      /* logarithms: parts of a row's columns, a warp for each; rows of a task */
     uint16_t att;             /* 1 + index of the attention that follows; 0: none does */
 } qn_phase;                   /* 4 times 16 bytes */
@@ -129,7 +129,7 @@ typedef struct qn_stage {
 } qn_stage;                   /* 4 times 16 bytes */
 
 /* The first, the last stage of its rows; the warp's last task of the phase, of the token. */
-enum { QN_T_begins = 1, QN_T_ends = 2, QN_T_last = 4, QN_T_wraps = 8 };
+enum { QN_T_begins = 1, QN_T_ends = 2, QN_T_last = 4, QN_T_wraps = 8, QN_T_bias = 16 };
 enum { QN_T_USES = 16, QN_NO_PHASE = 0xFFFF }; /* the weights of all tasks of a stage; the phase of no task */
 typedef struct qn_task {
     uint32_t at, row;         /* the first row: place in the ring, place in the output */

@@ -1,11 +1,12 @@
 /* attend.cuh - attention of one token. A block has a head, or some heads that read the same keys and a part of the context (ring.cuh).
  * Lanes have eight values of a head each, some lanes a token, so that a warp looks at several tokens at once for one head or two;
  * the first keys and values are on their way before the queries are there, which every warp brings and turns for itself: nobody
- * waits for another until all have seen their tokens. Parts are sent to the block that joins a head's. */
+ * waits for another until all have seen their tokens. The newest token is a warp's own: its key and value come when the queries do.
+ * Parts are sent to the block that joins a head's. */
 #pragma once
 #include "kernel/cuda/ring.cuh"
 
-struct results { float *k, *v, *made, *parts; }; /* shared memory: the newest key, value [d]; [stripes, heads, d + 2], [chunks, d + 2] */
+struct results { float *made, *parts; }; /* shared memory: [stripes, heads, d + 2], [chunks, d + 2] */
 
 /* Eight values of a row. */
 template <bool WIDE> struct eight { uint4 a, b; };
@@ -36,16 +37,28 @@ template <bool WIDE> static __device__ __forceinline__ void spread(const eight<W
 
 /* ---- queries, and the newest key and value */
 
-/* Eight sent values from `first` on, of every lane that has such. */
-static __device__ __forceinline__ void receive8(uint64_t vector, uint32_t first, bool has, uint32_t tag, float out[8])
+/* Eight sent values of each of N heads, from first[] on, of every lane that has such. All are looked at together: one way for all. */
+template <int N>
+static __device__ __forceinline__ void receive8(uint64_t vector, const uint32_t first[N], bool has, uint32_t tag, float out[N][8])
 {
-    const ulonglong2 *src = at<const ulonglong2>(vector) + first / 4;
-    ulonglong2 a = make_ulonglong2(0, 0), b = a;
-    do {
-        if (has) a = look16(src), b = look16(src + 1);
-    } while (!__all_sync(~0u, !has || (both_come(a, tag) && both_come(b, tag))));
-    const float4 x = four_of(a), y = four_of(b);
-    out[0] = x.x, out[1] = x.y, out[2] = x.z, out[3] = x.w, out[4] = y.x, out[5] = y.y, out[6] = y.z, out[7] = y.w;
+    ulonglong2 a[N] = { }, b[N] = { };
+    for (;;) {
+        bool all = true;
+#pragma unroll
+        for (int i = 0; i < N; i++) {
+            const ulonglong2 *src = at<const ulonglong2>(vector) + first[i] / 4;
+            if (has) a[i] = look16(src), b[i] = look16(src + 1);
+        }
+#pragma unroll
+        for (int i = 0; i < N; i++) all = all && both_come(a[i], tag) && both_come(b[i], tag);
+        if (__all_sync(~0u, !has || all)) break;
+    }
+#pragma unroll
+    for (int i = 0; i < N; i++) {
+        const float4 x = four_of(a[i]), y = four_of(b[i]);
+        out[i][0] = x.x, out[i][1] = x.y, out[i][2] = x.z, out[i][3] = x.w;
+        out[i][4] = y.x, out[i][5] = y.y, out[i][6] = y.z, out[i][7] = y.w;
+    }
 }
 
 /* What the lane's eight values are turned by; all of it is known before they come. Lane 0 of a head's has the first eight. */
@@ -103,23 +116,23 @@ static __device__ __forceinline__ void turn8(const qn_att &t, const turning &u, 
     }
 }
 
-/* Eight values into the cache, and what later tokens will see of them into shared memory. */
-template <bool WIDE> static __device__ __forceinline__ void keep8(uint8_t *row, bool stores, float *to, const float v[8])
+/* Eight values into the cache; what later tokens will see of them. */
+template <bool WIDE> static __device__ __forceinline__ void keep8(uint8_t *row, bool stores, float v[8])
 {
+    uint4 u = make_uint4(0, 0, 0, 0);
     if (WIDE) {
-        const float4 a = make_float4(v[0], v[1], v[2], v[3]), b = make_float4(v[4], v[5], v[6], v[7]);
-        reinterpret_cast<float4 *>(to)[0] = a, reinterpret_cast<float4 *>(to)[1] = b;
-        if (stores) reinterpret_cast<float4 *>(row)[0] = a, reinterpret_cast<float4 *>(row)[1] = b;
+        if (stores) reinterpret_cast<float4 *>(row)[0] = make_float4(v[0], v[1], v[2], v[3]);
+        if (stores) reinterpret_cast<float4 *>(row)[1] = make_float4(v[4], v[5], v[6], v[7]);
         return;
     }
-    uint32_t u[4];
+    __half2 *h = reinterpret_cast<__half2 *>(&u);
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-        const __half2 h = __floats2half2_rn(v[2 * i], v[2 * i + 1]);
-        u[i] = *reinterpret_cast<const uint32_t *>(&h);
-        reinterpret_cast<float2 *>(to)[i] = __half22float2(h);
+        h[i] = __floats2half2_rn(v[2 * i], v[2 * i + 1]);
+        const float2 f = __half22float2(h[i]);
+        v[2 * i] = f.x, v[2 * i + 1] = f.y;
     }
-    if (stores) *reinterpret_cast<uint4 *>(row) = make_uint4(u[0], u[1], u[2], u[3]);
+    if (stores) *reinterpret_cast<uint4 *>(row) = u;
 }
 
 struct place { uint8_t *cache; size_t stride, row_bytes; const int *pages; }; /* of this lane's values */
@@ -129,25 +142,10 @@ static __device__ __forceinline__ uint8_t *row_of(const place &p, int token)
     return p.cache + (size_t)p.pages[token / QN_CPAGE] * p.stride + (size_t)(token % QN_CPAGE) * p.row_bytes;
 }
 
-/* The newest token's key and value, by the warp that looks at it. */
-template <bool WIDE, int LANES>
-static __device__ __forceinline__ void bring_newest(const qn_att &t, const results &r, const share &s, const place &at_row, const turning &u,
-                                                    int pos, uint32_t tag, bool stores, int mine, bool whole)
-{
-    float k[8], v[8];
-    const uint32_t from = (uint32_t)(s.kv * t.d_head + 8 * mine);
-    uint8_t *row = row_of(at_row, pos);
-    receive8(t.qkv, t.k_at + from, whole, tag, k);
-    receive8(t.qkv, t.v_at + from, whole, tag, v);
-    turn8<LANES>(t, u, t.k_norm, 1, mine, k);
-    if (whole && who_am_i().lane() < LANES) {
-        keep8<WIDE>(row, stores, r.k + 8 * mine, k);
-        keep8<WIDE>(row + QN_CPAGE * at_row.row_bytes, stores, r.v + 8 * mine, v);
-    }
-    __syncwarp();
-}
-
 /* ---- tokens */
+
+/* A warp's heads and tokens: how many heads, the first of them; which of the warps that share them. */
+struct lot { int heads, head, stripe, mine; bool whole; };
 
 template <int HEADS> struct running { float top[HEADS], sum[HEADS], acc[HEADS][8]; };
 
@@ -205,57 +203,95 @@ static __device__ __forceinline__ void join_lanes(running<HEADS> &r, int n_heads
     }
 }
 
-/* This block's part. d is a multiple of 8, pairs that are turned lie in whole lanes (list.c). */
+/* Tokens that are in the cache. */
 template <bool WIDE, int LANES, int HEADS>
-static __device__ __forceinline__ void attend_part(const qn_att &t, const results &out, const share &s, const int *pages, int pos,
-                                                   uint32_t tag)
+static __device__ __forceinline__ void see_old(const qn_att &t, const share &s, const lot &l, const place &at_row, int stripes, int end, int pos,
+                                               uint32_t tag, float *made)
 {
-    const who me = who_am_i();
-    const int warp = (int)me.warp(), d = t.d_head, sets = (s.heads + HEADS - 1) / HEADS, stripes = QN_P_WARPS / sets;
-    const int set = warp % sets, stripe = warp / sets, mine = (int)me.lane() % LANES, each = 32 / LANES, step = stripes * each;
-    if (stripe >= stripes) return;
-    const size_t value = WIDE ? 4 : 2;
-    const place at_row = { at<uint8_t>(t.cache) + (size_t)(s.kv * d + 8 * mine) * value, t.stride, (size_t)t.n_kv * d * value, pages };
+    const int lane = (int)who_am_i().lane(), each = 32 / LANES, step = stripes * each; /* LANES of a token */
     const size_t to_values = QN_CPAGE * at_row.row_bytes;
-    const bool whole = 8 * mine < d;
-    int base = s.begin + stripe * each, p = base + (int)me.lane() / LANES; /* LANES of a token */
-    bool old = whole && p < s.end && p != pos;
-    const uint8_t *row = old ? row_of(at_row, p) : NULL;
-    eight<WIDE> k = load8<WIDE>(row, old), v = load8<WIDE>(row + to_values, old);
-    const int n_heads = min(HEADS, s.heads - set * HEADS);
+    int base = s.begin + l.stripe * each, p = base + lane / LANES;
+    const uint8_t *row = l.whole && p < end ? row_of(at_row, p) : NULL;
+    eight<WIDE> k = load8<WIDE>(row, row), v = load8<WIDE>(row + to_values, row);
     float q[HEADS][8];
-    running<HEADS> r;
+    uint32_t first[HEADS];
+#pragma unroll
+    for (int h = 0; h < HEADS; h++) first[h] = t.q_at + (uint32_t)((l.head + min(h, l.heads - 1)) * t.d_head + 8 * l.mine);
+    receive8<HEADS>(t.qkv, first, l.whole, tag, q); /* a head too many is one twice */
     {
-        const turning u = turning_of(t, pos, mine, (int)me.lane());
+        const turning u = turning_of(t, pos, l.mine, lane);
 #pragma unroll
-        for (int h = 0; h < HEADS; h++) { /* a head too many is one twice */
-            const int head = s.head + set * HEADS + min(h, n_heads - 1);
-            receive8(t.qkv, t.q_at + (uint32_t)(head * d + 8 * mine), whole, tag, q[h]);
-            turn8<LANES>(t, u, t.q_norm, t.scale, mine, q[h]);
-            r.top[h] = -1e30f, r.sum[h] = 0;
+        for (int h = 0; h < HEADS; h++) turn8<LANES>(t, u, t.q_norm, t.scale, l.mine, q[h]);
+    }
+    running<HEADS> r;
 #pragma unroll
-            for (int j = 0; j < 8; j++) r.acc[h][j] = 0, q[h][j] = whole ? q[h][j] : 0;
-        }
-        const int last = pos - base; /* whether one of the warp's tokens is the newest */
-        if (s.end == pos + 1 && last >= 0 && last % step < each)
-            bring_newest<WIDE, LANES>(t, out, s, at_row, u, pos, tag, set == 0 && s.head == s.kv * t.group, mine, whole);
+    for (int h = 0; h < HEADS; h++) {
+        r.top[h] = -1e30f, r.sum[h] = 0;
+#pragma unroll
+        for (int j = 0; j < 8; j++) r.acc[h][j] = 0, q[h][j] = l.whole ? q[h][j] : 0;
     }
 #pragma unroll 1
-    for (; base < s.end; base += step, p += step) {
-        const bool there = p < s.end;
+    for (; base < end; base += step, p += step) {
+        const bool there = p < end;
         float x[8], y[8];
         spread<WIDE>(k, x);
         spread<WIDE>(v, y);
-        if (there && whole && p == pos) {
-#pragma unroll
-            for (int i = 0; i < 8; i++) x[i] = out.k[8 * mine + i], y[i] = out.v[8 * mine + i];
-        }
-        old = whole && p + step < s.end && p + step != pos;
-        row = old ? row_of(at_row, p + step) : NULL;
-        k = load8<WIDE>(row, old), v = load8<WIDE>(row + to_values, old);
+        row = l.whole && p + step < end ? row_of(at_row, p + step) : NULL;
+        k = load8<WIDE>(row, row), v = load8<WIDE>(row + to_values, row);
         see_token<LANES, HEADS>(r, q, there, x, y); /* lanes past the head's end have zeros */
     }
-    join_lanes<LANES, HEADS>(r, n_heads, d, mine, out.made + (stripe * s.heads + set * HEADS) * (d + 2));
+    join_lanes<LANES, HEADS>(r, l.heads, t.d_head, l.mine, made);
+}
+
+/* The newest token: a result of its own. The block that has its KV head's first stores it. */
+template <bool WIDE, int LANES, int HEADS>
+static __device__ __forceinline__ void see_newest(const qn_att &t, const share &s, const lot &l, const place &at_row, int pos, uint32_t tag,
+                                                  float *made)
+{
+    const int lane = (int)who_am_i().lane(), d = t.d_head;
+    const bool has = l.whole && lane < LANES, stores = has && l.head == s.kv * t.group;
+    uint8_t *row = row_of(at_row, pos);
+    float x[HEADS + 2][8]; /* queries, key, value */
+    uint32_t first[HEADS + 2];
+#pragma unroll
+    for (int h = 0; h < HEADS; h++) first[h] = t.q_at + (uint32_t)((l.head + min(h, l.heads - 1)) * d + 8 * l.mine);
+    first[HEADS] = t.k_at + (uint32_t)(s.kv * d + 8 * l.mine), first[HEADS + 1] = t.v_at + (uint32_t)(s.kv * d + 8 * l.mine);
+    receive8<HEADS + 2>(t.qkv, first, l.whole, tag, x);
+    const turning u = turning_of(t, pos, l.mine, lane);
+#pragma unroll
+    for (int h = 0; h < HEADS; h++) turn8<LANES>(t, u, t.q_norm, t.scale, l.mine, x[h]);
+    turn8<LANES>(t, u, t.k_norm, 1, l.mine, x[HEADS]);
+    keep8<WIDE>(row, stores, x[HEADS]);
+    keep8<WIDE>(row + QN_CPAGE * at_row.row_bytes, stores, x[HEADS + 1]);
+#pragma unroll
+    for (int h = 0; h < HEADS; h++) {
+        float score = 0;
+#pragma unroll
+        for (int j = 0; j < 8; j++) score = fmaf(x[h][j], l.whole ? x[HEADS][j] : 0, score);
+#pragma unroll
+        for (int o = LANES / 2; o; o >>= 1) score += __shfl_xor_sync(~0u, score, o);
+        float2 *to = reinterpret_cast<float2 *>(made + h * (d + 2));
+        if (h >= l.heads || !has) continue;
+#pragma unroll
+        for (int i = 0; i < 4; i++) to[4 * l.mine + i] = make_float2(x[HEADS + 1][2 * i], x[HEADS + 1][2 * i + 1]);
+        if (l.mine == 0) to[d / 2] = make_float2(score, 1);
+    }
+}
+
+/* This block's part. d is a multiple of 8, pairs that are turned lie in whole lanes (list.c). */
+template <bool WIDE, int LANES, int HEADS>
+static __device__ __forceinline__ void attend_part(const qn_att &t, float *made, const share &s, const int *pages, int pos, uint32_t tag)
+{
+    const who me = who_am_i();
+    const int d = t.d_head, sets = (s.heads + HEADS - 1) / HEADS, stripes = over(QN_P_WARPS, sets), stripe = over((int)me.warp(), sets);
+    const int at_head = HEADS * ((int)me.warp() - stripe * sets), mine = (int)me.lane() % LANES, newest = s.end == pos + 1;
+    if (stripe >= stripes) return;
+    const lot l = { min(HEADS, s.heads - at_head), s.head + at_head, stripe, mine, 8 * mine < d };
+    const size_t value = WIDE ? 4 : 2;
+    const place at_row = { at<uint8_t>(t.cache) + (size_t)(s.kv * d + 8 * mine) * value, t.stride, (size_t)t.n_kv * d * value, pages };
+    made += (stripe * s.heads + at_head) * (d + 2);
+    if (newest && stripe == stripes - 1) see_newest<WIDE, LANES, HEADS>(t, s, l, at_row, pos, tag, made);
+    else see_old<WIDE, LANES, HEADS>(t, s, l, at_row, stripes - newest, s.end - newest, pos, tag, made);
 }
 
 /* ---- what comes of it */
@@ -342,10 +378,10 @@ static __device__ __forceinline__ void run_attend(const qn_crun &a, const qn_att
     const share s = share_of(t, pos);
     const int d = t.d_head, *pages = at<const int>(t.pages) + a.first;
     const int stripes = s.heads == 1 ? QN_P_WARPS : QN_P_WARPS / ((s.heads + 1) / 2);
-    const results r = { room, room + d, room + 2 * d, room + 2 * d + stripes * s.heads * (d + 2) };
+    const results r = { room, room + stripes * s.heads * (d + 2) };
     if (s.part < s.parts) {
-        if (s.heads == 1) attend_part<WIDE, LANES, 1>(t, r, s, pages, pos, tag);
-        else attend_part<WIDE, LANES, 2>(t, r, s, pages, pos, tag);
+        if (s.heads == 1) attend_part<WIDE, LANES, 1>(t, r.made, s, pages, pos, tag);
+        else attend_part<WIDE, LANES, 2>(t, r.made, s, pages, pos, tag);
         sync_consumers();
         send_part(a, t, r, s, made);
         sync_consumers();

@@ -113,7 +113,7 @@ static qn_task task_of(const item *i, const manner *h, const qn_stage *s, u32 nt
         .up = (u16)(i->p->gated ? i->rows * s->pitch / 16 : 0), .high = s->high_at, .scale = s->scale_at,
         .begin = (u16)at_most(q * each, n), .end = (u16)at_most((q + 1) * each, n), .piece = (u16)piece,
         .phase = (u16)i->p->phase, .kind = (u8)i->p->a.kind, .rows = (u8)at_most(i->rows - first, h->rows), .part = (u8)q,
-        .flags = (u8)((nth == 0 ? QN_T_begins : 0) | (nth + 1 == h->cut ? QN_T_ends : 0)),
+        .flags = (u8)((nth == 0 ? QN_T_begins : 0) | (nth + 1 == h->cut ? QN_T_ends : 0) | (i->p->bias || i->p->bias2 ? QN_T_bias : 0)),
         .bias = i->p->bias ? i->p->bias + bias : 0, .bias2 = i->p->bias2 ? i->p->bias2 + bias : 0,
     };
 }

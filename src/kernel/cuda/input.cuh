@@ -5,8 +5,6 @@
 #pragma once
 #include "kernel/cuda/products.cuh"
 
-#define SQUARES (8 * QN_P_WARPS) /* sums of squares that a block's warps leave */
-
 static __device__ __forceinline__ float squares(float4 v) { return v.x * v.x + v.y * v.y + v.z * v.z + v.w * v.w; }
 static __device__ __forceinline__ float4 plus(float4 a, float4 b) { return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w); }
 static __device__ __forceinline__ float4 times(float4 a, float4 b) { return make_float4(a.x * b.x, a.y * b.y, a.z * b.z, a.w * b.w); }
@@ -16,30 +14,28 @@ static __device__ __forceinline__ float largest(float4 v)
 }
 
 /* Four values to integers, by all lanes of a warp: they share a scale, eight of them have a block. Value = scale * (256 * high + low),
- * high a signed byte, low one without sign. Adding 1.5 * 2^23 leaves a float's integer in its last bits. */
-static __device__ __forceinline__ void store_ints(uint32_t room, const forms &f, uint32_t t, float4 v, bool sums)
+ * high a signed byte, low one without sign. Adding 1.5 * 2^23 leaves a float's integer in its last bits. The sums of blocks, which weights
+ * of 4 bits need, are those of the values themselves: on their way while the scale is found. */
+static __device__ __forceinline__ void store_ints(uint32_t room, const forms &f, uint32_t t, float4 v)
 {
+    float sum = (v.x + v.y) + (v.z + v.w);
     const uint32_t top = __reduce_max_sync(~0u, __float_as_uint(largest(v))); /* floats above 0 are ordered as integers */
-    const float most = fmaxf(__uint_as_float(top), 1e-30f), inverse = __fdividef(32512.f, most), scale = most * (1.f / 32512.f);
+#pragma unroll
+    for (int o = 4; o; o >>= 1) sum += __shfl_xor_sync(~0u, sum, o);
+    const float most = fmaxf(__uint_as_float(top), 1e-30f), inverse = 32512.f * over_one(most);
     const uint32_t q0 = __float_as_uint(fmaf(v.x, inverse, 12582912.f)), q1 = __float_as_uint(fmaf(v.y, inverse, 12582912.f));
     const uint32_t q2 = __float_as_uint(fmaf(v.z, inverse, 12582912.f)), q3 = __float_as_uint(fmaf(v.w, inverse, 12582912.f));
     const uint32_t a = __byte_perm(q0, q1, 0x5140), b = __byte_perm(q2, q3, 0x5140);
     const uint32_t to = room + f.ints + (t >> 2 & 1) * f.plane_i + 16 * (t >> 3) + 4 * (t & 3);
     sts4(to, __byte_perm(a, b, 0x7632));
     sts4(to + 2 * f.plane_i, __byte_perm(a, b, 0x5410));
-    int sum = 0;
-    if (sums) { /* of a block; weights of 4 bits need it */
-        sum = (int)(q0 + q1 + q2 + q3 - 4 * 0x4B400000u);
-#pragma unroll
-        for (int o = 4; o; o >>= 1) sum += __shfl_xor_sync(~0u, sum, o);
-    }
-    if ((t & 7) == 0) sts8(room + f.more + t, make_float2(scale, scale * (float)sum));
+    if ((t & 7) == 0) sts8(room + f.more + t, make_float2(most * (1.f / 32512.f), sum));
 }
 
 static __device__ __forceinline__ void store_forms(uint32_t room, const forms &f, uint32_t which, uint32_t t, float4 v)
 {
     if (which & QN_FORM_float) sts16(room + f.floats + (t & 1) * f.plane_f + 16 * (t / 2), v);
-    if (which & QN_FORM_int) store_ints(room, f, t, v, which & QN_FORM_sums);
+    if (which & QN_FORM_int) store_ints(room, f, t, v);
 }
 
 /* Columns in whole groups of 128, which share a scale; behind the last value they are 0. */
@@ -120,19 +116,18 @@ static __device__ __forceinline__ void copy_sent(const qn_phase *p, uint32_t roo
 }
 
 /* The same for all threads: the sum of what the warps left. */
-static __device__ __forceinline__ float sum_of(const float *part, uint32_t lane)
+static __device__ __forceinline__ float sum_of(const float *part)
 {
-    const float4 v = reinterpret_cast<const float4 *>(part)[lane];
-    return sum32((v.x + v.y) + (v.z + v.w));
+    const float4 *p = reinterpret_cast<const float4 *>(part);
+    const float4 v = plus(plus(p[0], p[1]), plus(p[2], p[3]));
+    return (v.x + v.y) + (v.z + v.w);
 }
-static_assert(SQUARES == 4 * 32, "four of them a lane");
+static_assert(QN_P_WARPS == 16, "four times four of them");
 
-/* Eight lanes of each warp leave theirs: three trips across lanes less in everybody's way. */
 static __device__ __forceinline__ void leave_squares(float *part, float ss, who me)
 {
-    ss += __shfl_xor_sync(~0u, ss, 16);
-    ss += __shfl_xor_sync(~0u, ss, 8);
-    if (me.lane() < 8) part[8 * me.warp() + me.lane()] = ss;
+    ss = sum32(ss);
+    if (me.lane() == 0) part[me.warp()] = ss;
 }
 
 /* x = table[token] */
@@ -165,7 +160,7 @@ static __device__ __forceinline__ void add_normed(const qn_phase *p, float4 *x, 
     __syncwarp();
     leave_squares(part, ss, me);
     sync_consumers();
-    const float s = rsqrtf(__fdividef(sum_of(part, me.lane()), (float)p->cols) + p->eps);
+    const float s = over_root(fmaf(sum_of(part), p->inverse, p->eps));
 #pragma unroll 1
     for (uint32_t t = me.thread; t < n; t += CONSUMERS) {
         const float4 y = room[t], w = __ldg(at<const float4>(p->post) + t), o = x[t];
@@ -213,8 +208,8 @@ static __device__ __forceinline__ void bring_sent(const qn_phase *p, float4 *x, 
 }
 
 /* What products of the input are to be multiplied with. No branch: it is found while other sums are on their way. */
-static __device__ __forceinline__ float norm_of(const qn_phase *p, const float *part, uint32_t lane)
+static __device__ __forceinline__ float norm_of(const qn_phase *p, const float *part)
 {
-    const float s = rsqrtf(__fdividef(sum_of(part, lane), (float)p->cols) + p->eps);
+    const float s = over_root(fmaf(sum_of(part), p->inverse, p->eps));
     return p->in == QN_IN_copy ? 1.f : s;
 }

@@ -163,7 +163,7 @@ static u32 rows_together(const maker *m)
 
 static u32 form_of(u32 kind)
 {
-    return kind <= QN_W_bf16 ? QN_FORM_float : kind == QN_W_q4m || kind == QN_W_q4 ? QN_FORM_int | QN_FORM_sums : QN_FORM_int;
+    return kind <= QN_W_bf16 ? QN_FORM_float : QN_FORM_int;
 }
 
 /* The phase's input and where its results go. */
@@ -181,7 +181,8 @@ static bool begin_phase(maker *m, const qn_clinear *a)
     }
     p->op = QN_I_linear;
     p->cols = a->w.cols;
-    p->step = (u32)m->step;
+    p->inverse = 1 / (float)a->w.cols;
+    p->step = (u16)m->step;
     m->loaded = a->x;
     if (is_gated(m)) {
         p->out = is(m, 2, OP_geglu) ? QN_OUT_gelu : QN_OUT_silu;
@@ -232,11 +233,11 @@ static bool take_head_norm(maker *m)
     return true;
 }
 
-/* Bytes of shared memory: a key, a value, what warps made of their tokens; the parts of a head. attend.cuh */
+/* Bytes of shared memory: what warps made of their tokens; the parts of a head. attend.cuh */
 static u32 attend_bytes(const qn_att *t)
 {
     const u32 group = (u32)t->group, d = (u32)t->d_head, stripes = QN_P_WARPS / ((group + 1) / 2);
-    return 4 * (2 * d + stripes * group * (d + 2) + (u32)t->chunks * (d + 2));
+    return 4 * (stripes * group * (d + 2) + (u32)t->chunks * (d + 2));
 }
 
 static bool take_attend(maker *m)
@@ -257,14 +258,15 @@ static bool take_attend(maker *m)
     *t = m->att;
     t->qkv = q->at, t->q_at = q->first, t->k_at = k->first, t->v_at = v->first;
     t->angles = r->table, t->cache = a->cache, t->stride = a->stride, t->pages = a->at.pages;
-    t->n_head = a->n_head, t->n_kv = a->n_kv, t->group = a->n_head / a->n_kv, t->d_head = a->d_head, t->d_rot = r->d_rot, t->neox = r->neox;
+    t->n_head = a->n_head, t->n_kv = a->n_kv, t->group = a->n_head / a->n_kv;
+    t->d_head = a->d_head, t->d_rot = r->d_rot, t->neox = r->neox;
     t->type = a->type, t->window = a->window, t->scale = a->scale;
     t->chunks = qn_mini(m->s->n_blocks / a->n_kv, 32);
     t->y = shared_room(m, OF_attention, (u32)(a->n_head * a->d_head));
     const size_t units = (size_t)a->n_head * (size_t)t->chunks * ((size_t)a->d_head + 2);
     if (units > m->l->part_units) m->l->part_units = units;
     m->l->phases[m->l->n_phases - 1].att = (u16)(m->l->n_atts + 1);
-    m->l->phases[m->l->n_phases] = (qn_phase){ .op = QN_I_attend, .index = (u32)m->l->n_atts++, .step = (u32)m->step + 2,
+    m->l->phases[m->l->n_phases] = (qn_phase){ .op = QN_I_attend, .index = (u16)m->l->n_atts++, .step = (u16)(m->step + 2),
                                                .back = (u16)(m->l->n_phases - (int)q->from) };
     m->l->n_phases++;
     remember(m, a->y, t->y, 0);
@@ -317,7 +319,8 @@ static void place_inputs(qn_lists *l)
     u32 most[2] = { 0 };
     for (int i = 0, turn = 0; i < l->n_phases; turn ^= l->phases[i++].op == QN_I_linear)
         most[turn] = (u32)qn_maxi((int)most[turn], (int)((room_bytes(l, &l->phases[i]) + 127) & ~127u));
-    for (int i = 0, turn = 0; i < l->n_phases; turn ^= l->phases[i++].op == QN_I_linear) l->phases[i].room = (u16)(turn ? most[0] : 0);
+    for (int i = 0, turn = 0; i < l->n_phases; turn ^= l->phases[i++].op == QN_I_linear)
+        l->phases[i].room = (u16)(turn ? most[0] : 0);
     l->form_bytes = most[0] + most[1];
 }
 

@@ -11,7 +11,7 @@ struct shared_state {
     qn_task tasks[QN_P_WARPS][2];   /* a warp's task at hand, and the next */
     qn_phase phases[QN_P_WARPS][2]; /* likewise: every warp has its own, so that nobody waits for another's copy */
     qn_att atts[QN_P_WARPS];        /* the attention that comes next */
-    float squares[2][SQUARES];      /* of inputs in each room */
+    float squares[2][QN_P_WARPS];   /* of inputs in each room, by warps */
     float sums[2][QN_P_WARPS][8];   /* of parts of rows */
     unsigned long long best[QN_P_WARPS * 8];
     int ids[QN_P_WARPS];            /* the token itself; a register more that is held is one that spills */
@@ -58,16 +58,38 @@ static __device__ __forceinline__ const qn_phase *phase_of(const shared_state *s
 
 static __device__ __forceinline__ bool is_gated(const qn_phase *p) { return p->out == QN_OUT_silu || p->out == QN_OUT_gelu; }
 
-/* The row that this lane gets the sum of, of 1 << log. */
-static __device__ __forceinline__ uint32_t row_of_lane(uint32_t lane, uint32_t log) { return (__brev(lane) >> 27) & ((1u << log) - 1); }
-
-/* The bias of that row, which may be one of `up`. */
-static __device__ __forceinline__ float bias_of(const qn_phase *p, const qn_task *t, uint32_t lane)
+static __device__ __forceinline__ task task_at(const qn_task *t)
 {
-    const bool up = is_gated(p) && lane & (16 >> p->rows);
-    const uint32_t mine = row_of_lane(lane, p->rows);
-    const uint64_t bias = up ? t->bias2 : t->bias;
-    return bias && mine < t->rows ? __ldg(at<const float>(bias) + mine) : 0.f;
+    const uint4 *w = reinterpret_cast<const uint4 *>(t);
+    return { w[0], w[1] };
+}
+
+/* The task at hand, and what can be known of it before its input and its weights come: between the products and what is sent, every
+ * instruction that waits for another is in the token's way. */
+struct ready {
+    task t;
+    uint64_t to;              /* where this lane's rows go: two of them sent, or a logit */
+    uint32_t row;             /* the first of them */
+    float bias;
+    bool puts;                /* this lane has rows to put */
+};
+
+/* A lane gets the sum of one row; its neighbour across the warp has the next, which are sent together. */
+static __device__ __forceinline__ ready ready_for(const qn_phase *p, const qn_task *now, uint32_t lane)
+{
+    ready r;
+    r.t = task_at(now);
+    const uint32_t log = p->rows, mine = (__brev(lane) >> 27) & ((1u << log) - 1);
+    const bool has = mine < r.t.rows(), first = (lane & ((32u >> log) - 1)) == 0, logits = p->out == QN_OUT_logits;
+    r.row = now->row + mine;
+    r.to = p->dst + (logits ? 4 * (uint64_t)r.row : 4 * (uint64_t)(r.row & ~1u));
+    r.puts = first && has && !r.t.part() && (logits || mine % 2 == 0);
+    r.bias = 0;
+    if (r.t.flags() & QN_T_bias) {
+        const uint64_t bias = is_gated(p) && lane & (16 >> log) ? now->bias2 : now->bias;
+        if (bias && has) r.bias = __ldg(at<const float>(bias) + mine);
+    }
+    return r;
 }
 
 /* Parts of rows, joined by the warp that has the first; always in the same order. */
@@ -84,27 +106,17 @@ static __device__ __forceinline__ float join_parts_of(float v, uint32_t log, uin
 
 /* What a task has made. */
 template <int LOG>
-static __device__ __forceinline__ void put_task(const qn_phase *p, float v, const qn_task *t, uint32_t tag, unsigned long long *best,
-                                                who me)
+static __device__ __forceinline__ void put_rows(const ready &r, uint32_t out, float v, uint32_t tag, unsigned long long *best, who me)
 {
-    const bool gated = is_gated(p);
-    if (gated) v = gate(v, p->out == QN_OUT_gelu) * __shfl_xor_sync(~0u, v, 16 >> (LOG - 1));
-    const float next = __shfl_xor_sync(~0u, v, 16);
-    const uint32_t log = LOG - gated, mine = row_of_lane(me.lane(), log), row = t->row + mine;
-    if (t->part || me.lane() & ((32u >> log) - 1) || mine >= t->rows) return;
-    if (p->out == QN_OUT_logits) {
-        at<float>(p->dst)[row] = v;
-        const unsigned long long key = key_of(v, row);
+    if (out == QN_OUT_silu || out == QN_OUT_gelu) v = gate(v, out == QN_OUT_gelu) * __shfl_xor_sync(~0u, v, 16 >> (LOG - 1));
+    if (out != QN_OUT_logits) {
+        const float next = __shfl_xor_sync(~0u, v, 16);
+        if (r.puts) put8(at<uint64_t>(r.to), pack(v, next, tag));
+    } else if (r.puts) {
+        *at<float>(r.to) = v;
+        const unsigned long long key = key_of(v, r.row);
         if (key > best[me.thread / 4]) best[me.thread / 4] = key;
-    } else if (mine % 2 == 0) {
-        put8(at<uint64_t>(p->dst) + row / 2, pack(v, next, tag));
     }
-}
-
-static __device__ __forceinline__ task task_at(const qn_task *t)
-{
-    const uint4 *w = reinterpret_cast<const uint4 *>(t);
-    return { w[0], w[1] };
 }
 
 /* The task at hand. */
@@ -128,41 +140,43 @@ static __device__ __forceinline__ void take_next_task(const shared_state *st, wa
     w->next = wraps ? 2 * w->first + w->place() : w->next + 2;
 }
 
-/* The tasks of a phase that this warp has; the first is at hand, the one behind it on its way. bias: of its rows. */
+static __device__ __forceinline__ void use(shared_state *st, uint32_t slot, const task &t)
+{
+    __syncwarp();
+    arrive(&st->s.empty[slot], t.weight()); /* every lane: the race checker does not follow one for its warp */
+}
+
+/* The tasks of a phase that this warp has; the first is at hand, the one behind it on its way. */
 template <int LOG>
-static __device__ __forceinline__ void run_tasks(const qn_crun &a, uint8_t *smem, shared_state *st, walker *w, float bias)
+static __device__ __forceinline__ void run_tasks(const qn_crun &a, uint8_t *smem, shared_state *st, walker *w, ready r)
 {
     const who me = who_am_i();
     const qn_phase *p = phase_of(st, w, me);
-    const uint32_t input = shared_at(smem) + a.x_bytes + p->room, ring = ring_at(a, smem);
+    const uint32_t input = shared_at(smem) + a.x_bytes + p->room, ring = ring_at(a, smem), out = p->out;
     const forms f = forms_of(p->forms, padded(p->cols));
-    const float *part = st->squares[p->room != 0];
     float v[1 << LOG];
 #pragma unroll
     for (int i = 0; i < 1 << LOG; i++) v[i] = 0; /* else they would be held through all phases, as if somebody had set them */
 #pragma unroll 1
     for (uint32_t joins = 0;; joins ^= 1) {
-        const qn_task *now = task_of(st, w, me);
-        const task t = task_at(now);
-        const uint32_t flags = now->flags, seq = w->stages + now->stage;
+        const uint32_t flags = r.t.flags(), seq = w->stages + r.t.stage(), slot = seq % QN_P_SLOTS;
         if (flags & QN_T_begins) {
 #pragma unroll
             for (int i = 0; i < 1 << LOG; i++) v[i] = 0;
         }
-        wait_for(&st->s.full[seq % QN_P_SLOTS], seq / QN_P_SLOTS & 1);
-        add_task<1 << LOG>(t, f, input, ring, me.lane(), v);
-        __syncwarp();
-        arrive(&st->s.empty[seq % QN_P_SLOTS], now->weight); /* every lane: the race checker does not follow one for its warp */
+        wait_for(&st->s.full[slot], seq / QN_P_SLOTS & 1);
+        add_task<1 << LOG>(r.t, f, input, ring, me.lane(), v);
+        if (!(flags & QN_T_last)) use(st, slot, r.t); /* the last one's room can wait, others cannot wait for what it made */
         if (flags & QN_T_ends) {
             float sum = sum_rows<LOG>(v, me.lane());
-            const float norm = norm_of(p, part, me.lane());
-            if (p->parts) sum = join_parts_of(sum, p->parts, now->part, st->sums[joins], me);
-            put_task<LOG>(p, fmaf(sum, norm, bias), now, w->tag, st->best, me);
+            const float norm = norm_of(p, st->squares[p->room != 0]);
+            if (p->parts) sum = join_parts_of(sum, p->parts, r.t.part(), st->sums[joins], me);
+            put_rows<LOG>(r, out, fmaf(sum, norm, r.bias), w->tag, st->best, me);
         }
+        if (flags & QN_T_last) use(st, slot, r.t);
         take_next_task(st, w, me);
         if (flags & QN_T_last) return;
-        const qn_task *then = task_of(st, w, me);
-        if (then->flags & QN_T_begins) bias = bias_of(p, then, me.lane()); /* on its way with the products */
+        r = ready_for(p, task_of(st, w, me), me.lane());
         copy_next_task(a, st, w, me);
     }
 }
@@ -225,8 +239,8 @@ static __device__ __forceinline__ void stamp(const qn_crun &a, uint32_t i, uint3
  * input: the next one has another room, and behind the one after that all have been at a barrier. */
 static __device__ __forceinline__ void run_linear(const qn_crun &a, uint8_t *smem, shared_state *st, walker *w)
 {
+    ready r = { };
     bool has;
-    float bias = 0;
     uint32_t log;
     {
         const who me = who_am_i();
@@ -234,7 +248,7 @@ static __device__ __forceinline__ void run_linear(const qn_crun &a, uint8_t *sme
         const qn_task *now = task_of(st, w, me);
         has = now->phase == w->k();
         log = p->rows + is_gated(p);
-        if (has) bias = bias_of(p, now, me.lane()), copy_next_task(a, st, w, me);
+        if (has) r = ready_for(p, now, me.lane()), copy_next_task(a, st, w, me);
     }
     {
         const who me = who_am_i();
@@ -248,9 +262,9 @@ static __device__ __forceinline__ void run_linear(const qn_crun &a, uint8_t *sme
         sync_consumers();
     }
     if (!has) return;
-    if (log == 1) run_tasks<1>(a, smem, st, w, bias);
-    else if (log == 2) run_tasks<2>(a, smem, st, w, bias);
-    else run_tasks<3>(a, smem, st, w, bias);
+    if (log == 1) run_tasks<1>(a, smem, st, w, r);
+    else if (log == 2) run_tasks<2>(a, smem, st, w, r);
+    else run_tasks<3>(a, smem, st, w, r);
 }
 
 static __device__ __forceinline__ void begin_walk(const qn_crun &a, shared_state *st, walker *w)

@@ -34,10 +34,14 @@ struct task {
     __device__ __forceinline__ uint32_t begin() const { return b.x & 0xFFFF; }
     __device__ __forceinline__ uint32_t end() const { return b.x >> 16; }
     __device__ __forceinline__ uint32_t piece() const { return b.y & 0xFFFF; }
+    __device__ __forceinline__ uint32_t stage() const { return b.y >> 16; }
+    __device__ __forceinline__ uint32_t part() const { return b.w & 255; }
+    __device__ __forceinline__ uint32_t weight() const { return b.w >> 8 & 255; }
+    __device__ __forceinline__ uint32_t flags() const { return b.w >> 16 & 255; }
     __device__ __forceinline__ uint32_t kind() const { return b.z >> 16 & 255; }
     __device__ __forceinline__ uint32_t rows() const { return b.z >> 24; }
 };
-static_assert(sizeof(qn_task) == 48 && offsetof(qn_task, high) == 12 && offsetof(qn_task, begin) == 16 && offsetof(qn_task, kind) == 26,
+static_assert(sizeof(qn_task) == 48 && offsetof(qn_task, high) == 12 && offsetof(qn_task, begin) == 16 && offsetof(qn_task, kind) == 26 && offsetof(qn_task, part) == 28,
               "where these are in it");
 
 /* Where its rows lie, half of them those of `up` where there is one: those past the end are the last one again. */

@@ -95,6 +95,22 @@ static __device__ __forceinline__ uint32_t receive_tagged(const uint64_t *p, uin
     return (uint32_t)u;
 }
 
+/* ---- one instruction each, for numbers that are not too small */
+
+static __device__ __forceinline__ float over_one(float x)
+{
+    float y;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
+static __device__ __forceinline__ float over_root(float x)
+{
+    float y;
+    asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
 /* ---- sums of a warp */
 
 static __device__ __forceinline__ float sum32(float v)
