@@ -217,9 +217,9 @@ static __device__ __forceinline__ void see_old(const qn_att &t, const share &s, 
     uint32_t first[HEADS];
 #pragma unroll
     for (int h = 0; h < HEADS; h++) first[h] = t.q_at + (uint32_t)((l.head + min(h, l.heads - 1)) * t.d_head + 8 * l.mine);
-    receive8<HEADS>(t.qkv, first, l.whole, tag, q); /* a head too many is one twice */
     {
         const turning u = turning_of(t, pos, l.mine, lane);
+        receive8<HEADS>(t.qkv, first, l.whole, tag, q); /* a head too many is one twice */
 #pragma unroll
         for (int h = 0; h < HEADS; h++) turn8<LANES>(t, u, t.q_norm, t.scale, l.mine, q[h]);
     }
@@ -256,8 +256,8 @@ static __device__ __forceinline__ void see_newest(const qn_att &t, const share &
 #pragma unroll
     for (int h = 0; h < HEADS; h++) first[h] = t.q_at + (uint32_t)((l.head + min(h, l.heads - 1)) * d + 8 * l.mine);
     first[HEADS] = t.k_at + (uint32_t)(s.kv * d + 8 * l.mine), first[HEADS + 1] = t.v_at + (uint32_t)(s.kv * d + 8 * l.mine);
-    receive8<HEADS + 2>(t.qkv, first, l.whole, tag, x);
     const turning u = turning_of(t, pos, l.mine, lane);
+    receive8<HEADS + 2>(t.qkv, first, l.whole, tag, x);
 #pragma unroll
     for (int h = 0; h < HEADS; h++) turn8<LANES>(t, u, t.q_norm, t.scale, l.mine, x[h]);
     turn8<LANES>(t, u, t.k_norm, 1, l.mine, x[HEADS]);

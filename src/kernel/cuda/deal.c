@@ -113,7 +113,8 @@ static qn_task task_of(const item *i, const manner *h, const qn_stage *s, u32 nt
         .up = (u16)(i->p->gated ? i->rows * s->pitch / 16 : 0), .high = s->high_at, .scale = s->scale_at,
         .begin = (u16)at_most(q * each, n), .end = (u16)at_most((q + 1) * each, n), .piece = (u16)piece,
         .phase = (u16)i->p->phase, .kind = (u8)i->p->a.kind, .rows = (u8)at_most(i->rows - first, h->rows), .part = (u8)q,
-        .flags = (u8)((nth == 0 ? QN_T_begins : 0) | (nth + 1 == h->cut ? QN_T_ends : 0) | (i->p->bias || i->p->bias2 ? QN_T_bias : 0)),
+        .flags = (u8)((nth == 0 ? QN_T_begins : 0) | (nth + 1 == h->cut ? QN_T_ends : 0) |
+                      (i->p->bias || i->p->bias2 ? QN_T_bias : 0)),
         .bias = i->p->bias ? i->p->bias + bias : 0, .bias2 = i->p->bias2 ? i->p->bias2 + bias : 0,
     };
 }
@@ -208,16 +209,25 @@ static u32 back_of(const qn_stage *s, u32 n, u32 i)
     return n; /* itself */
 }
 
-/* How many stages before this one must have come, so that no more than QN_FLIGHT bytes are on their way (where a large stage is
- * behind small ones, that one too): what a block looks for is queued behind all that it asked for before (Llama-1B Q8_0 2,051 ->
- * 2,208 tok/s, F16 1,283 -> 1,370). Far fewer than there are barriers. */
+/* How many bytes may be on their way with stage i, which is asked for when the stage `back` before it has been used: many while that
+ * one's phase goes on, few when it ends soon. What blocks send each other then is queued behind what they have asked for. */
+static u32 flight_of(const qn_stage *s, u32 n, u32 i)
+{
+    const u32 used = (i + n - s[i].back % n) % n;
+    u32 left = 0;
+    for (u32 k = used + 1; k < n && s[k].phase == s[used].phase; k++) left += s[k].bytes;
+    return left > QN_CALM ? QN_FLIGHT_MOST : QN_FLIGHT;
+}
+
+/* How many stages before this one must have come, so that no more are on their way (where a large stage is behind small ones, that
+ * one too). Far fewer than there are barriers. */
 static u32 after_of(const qn_stage *s, u32 n, u32 i)
 {
-    const u32 most = at_most(n, QN_P_SLOTS / 2);
+    const u32 most = at_most(n, QN_P_SLOTS / 2), flight = flight_of(s, n, i);
     u32 after = 1;
     for (u32 bytes = s[i].bytes; after < most; after++) {
         bytes += s[(i + n - after) % n].bytes;
-        if (bytes > QN_FLIGHT) break;
+        if (bytes > flight) break;
     }
     return after;
 }
@@ -233,7 +243,8 @@ static bool place(qn_lists *l, int b)
         s[i].to = at;
         at += room_of(&s[i]);
     }
-    for (u32 i = 0; i < n; i++) s[i].back = back_of(s, n, i), s[i].after = (u16)after_of(s, n, i);
+    for (u32 i = 0; i < n; i++) s[i].back = back_of(s, n, i);
+    for (u32 i = 0; i < n; i++) s[i].after = (u16)after_of(s, n, i);
     return true;
 }
 

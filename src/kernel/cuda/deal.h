@@ -4,7 +4,8 @@
 
 #include "kernel/cuda/list.h"
 
-enum { QN_FLIGHT = 45056 }; /* bytes on their way to a block, about, or one stage */
+/* Bytes on their way to a block, about, or one stage: at most; when fewer than so many are left of a phase. */
+enum { QN_FLIGHT_MOST = 131072, QN_FLIGHT = 45056, QN_CALM = 98304 };
 
 /* A matrix of a phase. */
 typedef struct qn_part {

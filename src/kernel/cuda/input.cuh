@@ -16,7 +16,7 @@ static __device__ __forceinline__ float largest(float4 v)
 /* Four values to integers, by all lanes of a warp: they share a scale, eight of them have a block. Value = scale * (256 * high + low),
  * high a signed byte, low one without sign. Adding 1.5 * 2^23 leaves a float's integer in its last bits. The sums of blocks, which weights
  * of 4 bits need, are those of the values themselves: on their way while the scale is found. */
-static __device__ __forceinline__ void store_ints(uint32_t room, const forms &f, uint32_t t, float4 v)
+static __device__ __forceinline__ void store_ints(const input &in, uint32_t t, float4 v)
 {
     float sum = (v.x + v.y) + (v.z + v.w);
     const uint32_t top = __reduce_max_sync(~0u, __float_as_uint(largest(v))); /* floats above 0 are ordered as integers */
@@ -26,20 +26,17 @@ static __device__ __forceinline__ void store_ints(uint32_t room, const forms &f,
     const uint32_t q0 = __float_as_uint(fmaf(v.x, inverse, 12582912.f)), q1 = __float_as_uint(fmaf(v.y, inverse, 12582912.f));
     const uint32_t q2 = __float_as_uint(fmaf(v.z, inverse, 12582912.f)), q3 = __float_as_uint(fmaf(v.w, inverse, 12582912.f));
     const uint32_t a = __byte_perm(q0, q1, 0x5140), b = __byte_perm(q2, q3, 0x5140);
-    const uint32_t to = room + f.ints + (t >> 2 & 1) * f.plane_i + 16 * (t >> 3) + 4 * (t & 3);
+    const uint32_t to = in.at + (t >> 2 & 1) * in.plane + 16 * (t >> 3) + 4 * (t & 3);
     sts4(to, __byte_perm(a, b, 0x7632));
-    sts4(to + 2 * f.plane_i, __byte_perm(a, b, 0x5410));
-    if ((t & 7) == 0) sts8(room + f.more + t, make_float2(most * (1.f / 32512.f), sum));
+    sts4(to + 2 * in.plane, __byte_perm(a, b, 0x5410));
+    if ((t & 7) == 0) sts8(in.more() + t, make_float2(most * (1.f / 32512.f), sum));
 }
 
-static __device__ __forceinline__ void store_forms(uint32_t room, const forms &f, uint32_t which, uint32_t t, float4 v)
+static __device__ __forceinline__ void store_forms(const input &in, uint32_t which, uint32_t t, float4 v)
 {
-    if (which & QN_FORM_float) sts16(room + f.floats + (t & 1) * f.plane_f + 16 * (t / 2), v);
-    if (which & QN_FORM_int) store_ints(room, f, t, v);
+    if (which & QN_FORM_float) sts16(in.floats + (t & 1) * in.plane_f() + 16 * (t / 2), v);
+    if (which & QN_FORM_int) store_ints(in, t, v);
 }
-
-/* Columns in whole groups of 128, which share a scale; behind the last value they are 0. */
-static __device__ __forceinline__ uint32_t padded(uint32_t cols) { return (cols + 127) & ~127u; }
 
 /* Looks at src[t] and at every CONSUMERS-th behind it, of n; from the j-th on. */
 template <int AT_ONCE>
@@ -64,10 +61,9 @@ static __device__ __forceinline__ float4 await4(ulonglong2 u[AT_ONCE], const ulo
 
 /* x += what was sent; AT_ONCE looks are on their way at a time. Returns this thread's squares. */
 template <int AT_ONCE>
-static __device__ __forceinline__ float add_sent(const qn_phase *p, float4 *x, uint32_t room, uint32_t tag, uint32_t thread)
+static __device__ __forceinline__ float add_sent(const qn_phase *p, float4 *x, const input &in, uint32_t tag, uint32_t thread)
 {
-    const uint32_t n = p->cols / 4, all = padded(p->cols) / 4, which = p->forms;
-    const forms f = forms_of(which, 4 * all);
+    const uint32_t n = p->cols / 4, all = in.plane / 2, which = p->forms; /* behind the last value there are zeros */
     const ulonglong2 *src = at<const ulonglong2>(p->src);
     const float4 *norm = at<const float4>(p->norm);
     float ss = 0;
@@ -89,7 +85,7 @@ static __device__ __forceinline__ float add_sent(const qn_phase *p, float4 *x, u
             const float4 v = plus(await4<AT_ONCE>(u, src, t0, n, j, tag), o[j]);
             if (t < n) x[t] = v;
             ss += squares(v);
-            store_forms(room, f, which, t, times(v, w[j]));
+            store_forms(in, which, t, times(v, w[j]));
         }
     }
     return ss;
@@ -97,10 +93,9 @@ static __device__ __forceinline__ float add_sent(const qn_phase *p, float4 *x, u
 
 /* The input is what was sent. */
 template <int AT_ONCE>
-static __device__ __forceinline__ void copy_sent(const qn_phase *p, uint32_t room, uint32_t tag, uint32_t thread)
+static __device__ __forceinline__ void copy_sent(const qn_phase *p, const input &in, uint32_t tag, uint32_t thread)
 {
-    const uint32_t n = p->cols / 4, all = padded(p->cols) / 4, which = p->forms;
-    const forms f = forms_of(which, 4 * all);
+    const uint32_t n = p->cols / 4, all = in.plane / 2, which = p->forms; /* behind the last value there are zeros */
     const ulonglong2 *src = at<const ulonglong2>(p->src);
 #pragma unroll 1
     for (uint32_t t0 = thread; t0 < all; t0 += AT_ONCE * CONSUMERS) {
@@ -110,7 +105,7 @@ static __device__ __forceinline__ void copy_sent(const qn_phase *p, uint32_t roo
         for (int j = 0; j < AT_ONCE; j++) {
             const uint32_t t = t0 + j * CONSUMERS;
             if (t >= all) break;
-            store_forms(room, f, which, t, await4<AT_ONCE>(u, src, t0, n, j, tag));
+            store_forms(in, which, t, await4<AT_ONCE>(u, src, t0, n, j, tag));
         }
     }
 }
@@ -170,16 +165,15 @@ static __device__ __forceinline__ void add_normed(const qn_phase *p, float4 *x, 
 }
 
 /* The residual stream as it is. */
-static __device__ __forceinline__ float form_stream(const qn_phase *p, const float4 *x, uint32_t room, uint32_t thread)
+static __device__ __forceinline__ float form_stream(const qn_phase *p, const float4 *x, const input &in, uint32_t thread)
 {
-    const uint32_t n = p->cols / 4, all = padded(p->cols) / 4;
-    const forms f = forms_of(p->forms, 4 * all);
+    const uint32_t n = p->cols / 4, all = in.plane / 2;
     float ss = 0;
 #pragma unroll 1
     for (uint32_t t = thread; t < all; t += CONSUMERS) {
         const float4 v = t < n ? x[t] : make_float4(0, 0, 0, 0), w = t < n ? __ldg(at<const float4>(p->norm) + t) : v;
         ss += squares(v);
-        store_forms(room, f, p->forms, t, times(v, w));
+        store_forms(in, p->forms, t, times(v, w));
     }
     return ss;
 }
@@ -191,19 +185,19 @@ static __device__ __noinline__ void bring_stream(const qn_phase *p, const qn_wma
     const who me = who_am_i();
     if (p->in == QN_IN_embed) bring_embedded(tables[p->index], x, p->cols / 4, token, p->factor, me.thread);
     else add_normed(p, x, reinterpret_cast<float4 *>(to), tag, part, me);
-    leave_squares(part, form_stream(p, x, shared_at(to), me.thread), me);
+    leave_squares(part, form_stream(p, x, input_of(shared_at(to), p->forms, p->cols), me.thread), me);
 }
 
 /* Brings what was sent into its forms, and what is needed of its norm into `part`. */
-static __device__ __forceinline__ void bring_sent(const qn_phase *p, float4 *x, uint32_t room, float *part, uint32_t tag)
+static __device__ __forceinline__ void bring_sent(const qn_phase *p, float4 *x, const input &in, float *part, uint32_t tag)
 {
     const who me = who_am_i();
     if (p->in == QN_IN_copy) {
-        if (p->cols <= 4 * CONSUMERS) copy_sent<1>(p, room, tag, me.thread);
-        else copy_sent<4>(p, room, tag, me.thread);
+        if (p->cols <= 4 * CONSUMERS) copy_sent<1>(p, in, tag, me.thread);
+        else copy_sent<4>(p, in, tag, me.thread);
     } else {
-        leave_squares(part, p->cols <= 4 * CONSUMERS ? add_sent<1>(p, x, room, tag, me.thread)
-                                                     : add_sent<2>(p, x, room, tag, me.thread), me);
+        leave_squares(part, p->cols <= 4 * CONSUMERS ? add_sent<1>(p, x, in, tag, me.thread)
+                                                     : add_sent<2>(p, x, in, tag, me.thread), me);
     }
 }
 

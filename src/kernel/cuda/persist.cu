@@ -75,10 +75,11 @@ struct ready {
 };
 
 /* A lane gets the sum of one row; its neighbour across the warp has the next, which are sent together. */
-static __device__ __forceinline__ ready ready_for(const qn_phase *p, const qn_task *now, uint32_t lane)
+static __device__ __forceinline__ ready ready_for(const qn_phase *p, const qn_task *now, uint32_t ring, uint32_t lane)
 {
     ready r;
     r.t = task_at(now);
+    r.t.a.x += ring;
     const uint32_t log = p->rows, mine = (__brev(lane) >> 27) & ((1u << log) - 1);
     const bool has = mine < r.t.rows(), first = (lane & ((32u >> log) - 1)) == 0, logits = p->out == QN_OUT_logits;
     r.row = now->row + mine;
@@ -148,12 +149,11 @@ static __device__ __forceinline__ void use(shared_state *st, uint32_t slot, cons
 
 /* The tasks of a phase that this warp has; the first is at hand, the one behind it on its way. */
 template <int LOG>
-static __device__ __forceinline__ void run_tasks(const qn_crun &a, uint8_t *smem, shared_state *st, walker *w, ready r)
+static __device__ __forceinline__ void run_tasks(const qn_crun &a, const uint8_t *smem, shared_state *st, walker *w, const input &in, ready r)
 {
     const who me = who_am_i();
     const qn_phase *p = phase_of(st, w, me);
-    const uint32_t input = shared_at(smem) + a.x_bytes + p->room, ring = ring_at(a, smem), out = p->out;
-    const forms f = forms_of(p->forms, padded(p->cols));
+    const uint32_t out = p->out;
     float v[1 << LOG];
 #pragma unroll
     for (int i = 0; i < 1 << LOG; i++) v[i] = 0; /* else they would be held through all phases, as if somebody had set them */
@@ -165,7 +165,7 @@ static __device__ __forceinline__ void run_tasks(const qn_crun &a, uint8_t *smem
             for (int i = 0; i < 1 << LOG; i++) v[i] = 0;
         }
         wait_for(&st->s.full[slot], seq / QN_P_SLOTS & 1);
-        add_task<1 << LOG>(r.t, f, input, ring, me.lane(), v);
+        add_task<1 << LOG>(r.t, in, me.lane(), v);
         if (!(flags & QN_T_last)) use(st, slot, r.t); /* the last one's room can wait, others cannot wait for what it made */
         if (flags & QN_T_ends) {
             float sum = sum_rows<LOG>(v, me.lane());
@@ -176,7 +176,7 @@ static __device__ __forceinline__ void run_tasks(const qn_crun &a, uint8_t *smem
         if (flags & QN_T_last) use(st, slot, r.t);
         take_next_task(st, w, me);
         if (flags & QN_T_last) return;
-        r = ready_for(p, task_of(st, w, me), me.lane());
+        r = ready_for(p, task_of(st, w, me), ring_at(a, smem), me.lane());
         copy_next_task(a, st, w, me);
     }
 }
@@ -240,6 +240,7 @@ static __device__ __forceinline__ void stamp(const qn_crun &a, uint32_t i, uint3
 static __device__ __forceinline__ void run_linear(const qn_crun &a, uint8_t *smem, shared_state *st, walker *w)
 {
     ready r = { };
+    input in;
     bool has;
     uint32_t log;
     {
@@ -248,7 +249,8 @@ static __device__ __forceinline__ void run_linear(const qn_crun &a, uint8_t *sme
         const qn_task *now = task_of(st, w, me);
         has = now->phase == w->k();
         log = p->rows + is_gated(p);
-        if (has) r = ready_for(p, now, me.lane()), copy_next_task(a, st, w, me);
+        in = input_of(shared_at(smem) + a.x_bytes + p->room, p->forms, p->cols);
+        if (has) r = ready_for(p, now, ring_at(a, smem), me.lane()), copy_next_task(a, st, w, me);
     }
     {
         const who me = who_am_i();
@@ -258,13 +260,13 @@ static __device__ __forceinline__ void run_linear(const qn_crun &a, uint8_t *sme
         float *part = st->squares[p->room != 0];
         if (p->in == QN_IN_embed || p->in == QN_IN_post)
             bring_stream(p, at<const qn_wmat>(a.tables), x, room, part, w->tag - p->back, st->ids[me.warp()]);
-        else bring_sent(p, x, shared_at(room), part, w->tag - p->back);
+        else bring_sent(p, x, in, part, w->tag - p->back);
         sync_consumers();
     }
     if (!has) return;
-    if (log == 1) run_tasks<1>(a, smem, st, w, r);
-    else if (log == 2) run_tasks<2>(a, smem, st, w, r);
-    else run_tasks<3>(a, smem, st, w, r);
+    if (log == 1) run_tasks<1>(a, smem, st, w, in, r);
+    else if (log == 2) run_tasks<2>(a, smem, st, w, in, r);
+    else run_tasks<3>(a, smem, st, w, in, r);
 }
 
 static __device__ __forceinline__ void begin_walk(const qn_crun &a, shared_state *st, walker *w)

@@ -7,20 +7,19 @@
 
 #include "kernel/cuda/ring.cuh"
 
-/* Where the forms of an input lie, from the start of the room for it; cols is a multiple of 256. Floats: two planes, of 8 neighbours
- * the first four and the others. Integers: four planes of 16 bytes a block: high bytes of the first and last 16 values, low bytes;
- * behind them for each block the scale, and the sum of its values. */
-struct forms { uint32_t floats, ints, more, plane_f, plane_i; };
+/* Where an input lies in shared memory; columns in whole groups of 128. Integers: four planes of 16 bytes a block, which are the high
+ * bytes of the first and last 16 values, then the low ones; behind them for each block its scale and the sum of its values. Behind these, if
+ * there are any, floats: two planes, of 8 neighbours the first four and the others. */
+struct input {
+    uint32_t at, plane, floats; /* bytes of a plane of integers; where floats begin */
+    __device__ __forceinline__ uint32_t more() const { return at + 4 * plane; }
+    __device__ __forceinline__ uint32_t plane_f() const { return 4 * plane; }
+};
 
-static __device__ __forceinline__ forms forms_of(uint32_t which, uint32_t cols)
+static __device__ __forceinline__ input input_of(uint32_t room, uint32_t which, uint32_t cols)
 {
-    forms f;
-    f.floats = 0;
-    f.plane_f = 2 * cols;
-    f.ints = which & QN_FORM_float ? 4 * cols : 0;
-    f.plane_i = cols / 2;
-    f.more = f.ints + 2 * cols;
-    return f;
+    const uint32_t plane = ((cols + 127) & ~127u) / 2;
+    return { room, plane, room + (which & QN_FORM_int ? 9 * plane / 2 : 0) };
 }
 
 /* What products need of a task, out of the first 32 of its 48 bytes (abi.h). */
@@ -41,29 +40,32 @@ struct task {
     __device__ __forceinline__ uint32_t kind() const { return b.z >> 16 & 255; }
     __device__ __forceinline__ uint32_t rows() const { return b.z >> 24; }
 };
-static_assert(sizeof(qn_task) == 48 && offsetof(qn_task, high) == 12 && offsetof(qn_task, begin) == 16 && offsetof(qn_task, kind) == 26 && offsetof(qn_task, part) == 28,
-              "where these are in it");
+static_assert(sizeof(qn_task) == 48 && offsetof(qn_task, high) == 12 && offsetof(qn_task, begin) == 16 && offsetof(qn_task, kind) == 26 &&
+              offsetof(qn_task, part) == 28, "where these are in it");
 
 /* Where its rows lie, half of them those of `up` where there is one: those past the end are the last one again. */
-template <int ROWS> static __device__ __forceinline__ void rows_of(const task &t, uint32_t ring, uint32_t row[ROWS])
+template <int ROWS> static __device__ __forceinline__ void rows_of(const task &t, uint32_t row[ROWS])
 {
     const uint32_t pitch = t.pitch(), up = t.up(), n = t.rows();
-    row[0] = ring + t.at();
+    if (n == (up ? ROWS / 2 : ROWS)) {
+        const uint32_t half = up ? up : ROWS / 2 * pitch;
 #pragma unroll
-    for (uint32_t r = 1; r < ROWS / 2; r++) row[r] = r < n ? row[r - 1] + pitch : row[r - 1];
+        for (uint32_t r = 0; r < ROWS; r++) row[r] = t.at() + r % (ROWS / 2) * pitch + (r < ROWS / 2 ? 0 : half);
+        return;
+    }
 #pragma unroll
-    for (uint32_t r = ROWS / 2; r < ROWS; r++) row[r] = up ? row[r - ROWS / 2] + up : r < n ? row[r - 1] + pitch : row[r - 1];
+    for (uint32_t r = 0; r < ROWS; r++) row[r] = t.at() + min(up ? r % (ROWS / 2) : r, n - 1) * pitch + (r < ROWS / 2 ? 0 : up);
 }
 
 struct ints { uint4 h0, h1, l0, l1; float2 more; };
 
 /* turned: with its halves exchanged. */
-static __device__ __forceinline__ ints ints_of(const forms &f, uint32_t input, uint32_t piece, bool turned)
+static __device__ __forceinline__ ints ints_of(const input &in, uint32_t piece, bool turned)
 {
     ints x;
-    const uint32_t at = input + f.ints + 16 * piece, a = at + (turned ? f.plane_i : 0), b = at + (turned ? 0 : f.plane_i);
-    x.h0 = lds16(a), x.h1 = lds16(b), x.l0 = lds16(a + 2 * f.plane_i), x.l1 = lds16(b + 2 * f.plane_i);
-    asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(x.more.x), "=f"(x.more.y) : "r"(input + f.more + 8 * piece));
+    const uint32_t at = in.at + 16 * piece, a = at + (turned ? in.plane : 0), b = at + (turned ? 0 : in.plane);
+    x.h0 = lds16(a), x.h1 = lds16(b), x.l0 = lds16(a + 2 * in.plane), x.l1 = lds16(b + 2 * in.plane);
+    asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(x.more.x), "=f"(x.more.y) : "r"(in.more() + 8 * piece));
     return x;
 }
 
@@ -105,34 +107,39 @@ template <bool UPPER> static __device__ __forceinline__ uint4 bytes_of(uint4 w, 
                       bytes_of<UPPER>(w.w, high));
 }
 
-/* Piece e of a row. */
-template <int KIND>
-static __device__ __forceinline__ float dot_piece(uint32_t high_at, uint32_t scale_at, uint32_t row, uint32_t e, const ints &x,
-                                                  bool turned)
+/* 32 weights of a row, and their scale, or what their kind has instead. */
+struct block { uint4 a, b; uint2 high; float2 scale; };
+
+template <int KIND> static __device__ __forceinline__ block block_of(const task &t, uint32_t row, uint32_t e, bool turned)
+{
+    block w = { };
+    if (KIND == QN_W_q8) w.a = lds16(row + 32 * e + (turned ? 16 : 0)), w.b = lds16(row + 32 * e + (turned ? 0 : 16));
+    else w.a = lds16(row + 16 * e);
+    if (KIND == QN_W_q6)
+        asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];" : "=r"(w.high.x), "=r"(w.high.y) : "r"(row + t.high() + 8 * e));
+    if (KIND == QN_W_q8 || KIND == QN_W_q4) w.scale.x = lds_half(row + t.scale() + 2 * e);
+    else w.scale = lds_half2(row + t.scale() + 4 * e);
+    return w;
+}
+
+template <int KIND> static __device__ __forceinline__ float dot_block(const block &w, const ints &x)
 {
     if (KIND == QN_W_q8) {
-        const uint4 a = lds16(row + 32 * e + (turned ? 16 : 0)), b = lds16(row + 32 * e + (turned ? 0 : 16));
-        const float d = joined(dot16<true, true>(b, x.h1, dot16<true, true>(a, x.h0, 0)),
-                               dot16<true, false>(b, x.l1, dot16<true, false>(a, x.l0, 0)));
-        return lds_half(row + scale_at + 2 * e) * x.more.x * d;
+        const float d = joined(dot16<true, true>(w.b, x.h1, dot16<true, true>(w.a, x.h0, 0)),
+                               dot16<true, false>(w.b, x.l1, dot16<true, false>(w.a, x.l0, 0)));
+        return w.scale.x * x.more.x * d;
     }
-    const uint4 w = lds16(row + 16 * e);
     if (KIND == QN_W_q4 || KIND == QN_W_q4m) { /* low nibbles as they are, high ones 16 times as large: a mask is all it takes */
-        const uint4 a = masked(w, 0x0F0F0F0Fu), b = masked(w, 0xF0F0F0F0u);
+        const uint4 a = masked(w.a, 0x0F0F0F0Fu), b = masked(w.a, 0xF0F0F0F0u);
         const int h = 16 * dot16<false, true>(a, x.h0, 0) + dot16<false, true>(b, x.h1, 0);
         const int l = 16 * dot16<false, false>(a, x.l0, 0) + dot16<false, false>(b, x.l1, 0);
         const float d = joined(h, l) * (x.more.x * 0.0625f);
-        if (KIND == QN_W_q4) return lds_half(row + scale_at + 2 * e) * fmaf(-8.f, x.more.y, d);
-        const float2 s = lds_half2(row + scale_at + 4 * e);
-        return fmaf(s.x, d, s.y * x.more.y);
+        return KIND == QN_W_q4 ? w.scale.x * fmaf(-8.f, x.more.y, d) : fmaf(w.scale.x, d, w.scale.y * x.more.y);
     }
-    uint2 high;
-    asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];" : "=r"(high.x), "=r"(high.y) : "r"(row + high_at + 8 * e));
-    const uint4 a = bytes_of<false>(w, high.x), b = bytes_of<true>(w, high.y);
-    const float2 s = lds_half2(row + scale_at + 4 * e); /* a scale for each 16 */
+    const uint4 a = bytes_of<false>(w.a, w.high.x), b = bytes_of<true>(w.a, w.high.y); /* a scale for each 16 */
     const float d0 = joined(dot16<true, true>(a, x.h0, 0), dot16<true, false>(a, x.l0, 0));
     const float d1 = joined(dot16<true, true>(b, x.h1, 0), dot16<true, false>(b, x.l1, 0));
-    return x.more.x * 0.25f * fmaf(s.x, d0, s.y * d1);
+    return x.more.x * 0.25f * fmaf(w.scale.x, d0, w.scale.y * d1);
 }
 
 static __device__ __forceinline__ float4 floats_at(uint32_t p)
@@ -156,51 +163,99 @@ template <bool BF16> static __device__ __forceinline__ float dot8(uint4 w, float
     return fmaf(d.x, y.z, fmaf(d.y, y.w, sum));
 }
 
-template <int KIND, int ROWS>
-static __device__ __forceinline__ void add_rows(const task &t, const forms &f, uint32_t input, uint32_t ring, uint32_t lane, float v[ROWS])
+/* N pieces of floats, 32 apart, from e on. */
+template <int KIND, int ROWS, int N>
+static __device__ __forceinline__ void add_floats(const input &in, const uint32_t row[ROWS], uint32_t piece, uint32_t e, float v[ROWS])
 {
-    const uint32_t end = t.end(), piece = t.piece(), high = t.high(), scale = t.scale();
-    uint32_t row[ROWS];
-    rows_of<ROWS>(t, ring, row);
-#pragma unroll 1
-    for (uint32_t e = t.begin() + lane; e < end; e += 32) {
-        if (KIND == QN_W_f32) {
-            const uint32_t c = piece + e;
-            const float4 x = floats_at(input + f.floats + (c & 1) * f.plane_f + 16 * (c / 2));
+    if (KIND == QN_W_f32) {
+#pragma unroll
+        for (int i = 0; i < N; i++) {
+            const uint32_t c = piece + e + 32 * i;
+            const float4 x = floats_at(in.floats + (c & 1) * in.plane_f() + 16 * (c / 2));
 #pragma unroll
             for (int r = 0; r < ROWS; r++) {
-                const float4 w = floats_at(row[r] + 16 * e);
+                const float4 w = floats_at(row[r] + 16 * (e + 32 * i));
                 v[r] = fmaf(w.x, x.x, fmaf(w.y, x.y, fmaf(w.z, x.z, fmaf(w.w, x.w, v[r]))));
             }
-        } else if (KIND == QN_W_f16 || KIND == QN_W_bf16) {
-            const uint32_t at_x = input + f.floats + 16 * (piece + e);
-            const float4 x = floats_at(at_x), y = floats_at(at_x + f.plane_f);
+        }
+        return;
+    }
+    float4 x[N], y[N];
 #pragma unroll
-            for (int r = 0; r < ROWS; r += 2) {
-                const uint4 a = lds16(row[r] + 16 * e), b = lds16(row[r + 1] + 16 * e);
-                v[r] = dot8<KIND == QN_W_bf16>(a, x, y, v[r]);
-                v[r + 1] = dot8<KIND == QN_W_bf16>(b, x, y, v[r + 1]);
-            }
-        } else {
-            const bool turned = KIND == QN_W_q8 && lane & 4; /* 32 bytes apart, lanes 0 and 4 would want the same banks */
-            const ints x = ints_of(f, input, piece + e, turned);
+    for (int i = 0; i < N; i++) {
+        const uint32_t at = in.floats + 16 * (piece + e + 32 * i);
+        x[i] = floats_at(at), y[i] = floats_at(at + in.plane_f());
+    }
 #pragma unroll
-            for (int r = 0; r < ROWS; r++) v[r] += dot_piece<KIND>(high, scale, row[r], e, x, turned);
+    for (int r = 0; r < ROWS; r += 2) {
+        uint4 a[N], b[N];
+#pragma unroll
+        for (int i = 0; i < N; i++) a[i] = lds16(row[r] + 16 * (e + 32 * i)), b[i] = lds16(row[r + 1] + 16 * (e + 32 * i));
+#pragma unroll
+        for (int i = 0; i < N; i++) {
+            v[r] = dot8<KIND == QN_W_bf16>(a[i], x[i], y[i], v[r]);
+            v[r + 1] = dot8<KIND == QN_W_bf16>(b[i], x[i], y[i], v[r + 1]);
         }
     }
 }
 
+/* N blocks, likewise. */
+template <int KIND, int ROWS, int N>
+static __device__ __forceinline__ void add_blocks(const task &t, const input &in, const uint32_t row[ROWS], uint32_t e, bool turned,
+                                                  float v[ROWS])
+{
+    ints x[N];
+#pragma unroll
+    for (int i = 0; i < N; i++) x[i] = ints_of(in, t.piece() + e + 32 * i, turned);
+    if (N == 1) {
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) v[r] += dot_block<KIND>(block_of<KIND>(t, row[r], e, turned), x[0]);
+        return;
+    }
+    block w[N][ROWS];
+#pragma unroll
+    for (int i = 0; i < N; i++)
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) w[i][r] = block_of<KIND>(t, row[r], e + 32 * i, turned);
+#pragma unroll
+    for (int i = 0; i < N; i++)
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) v[r] += dot_block<KIND>(w[i][r], x[i]);
+}
+
+/* Where rows are few, two pieces at a time: what the second waits for is the first's as well. */
+template <int KIND, int ROWS>
+static __device__ __forceinline__ void add_rows(const task &t, const input &in, uint32_t lane, float v[ROWS])
+{
+    const uint32_t end = t.end();
+    const bool turned = KIND == QN_W_q8 && lane & 4; /* 32 bytes apart, lanes 0 and 4 would want the same banks */
+    uint32_t row[ROWS], e = t.begin();
+    rows_of<ROWS>(t, row);
+    if (ROWS == 2) {
+#pragma unroll 1
+        for (; e + 64 <= end; e += 64) {
+            if (KIND <= QN_W_bf16) add_floats<KIND, ROWS, 2>(in, row, t.piece(), e + lane, v);
+            else add_blocks<KIND, ROWS, 2>(t, in, row, e + lane, turned, v);
+        }
+    }
+#pragma unroll 1
+    for (e += lane; e < end; e += 32) {
+        if (KIND <= QN_W_bf16) add_floats<KIND, ROWS, 1>(in, row, t.piece(), e, v);
+        else add_blocks<KIND, ROWS, 1>(t, in, row, e, turned, v);
+    }
+}
+
 template <int ROWS>
-static __device__ __forceinline__ void add_task(const task &t, const forms &f, uint32_t input, uint32_t ring, uint32_t lane, float v[ROWS])
+static __device__ __forceinline__ void add_task(const task &t, const input &in, uint32_t lane, float v[ROWS])
 {
     switch (t.kind()) {
-    case QN_W_f32: add_rows<QN_W_f32, ROWS>(t, f, input, ring, lane, v); break;
-    case QN_W_f16: add_rows<QN_W_f16, ROWS>(t, f, input, ring, lane, v); break;
-    case QN_W_bf16: add_rows<QN_W_bf16, ROWS>(t, f, input, ring, lane, v); break;
-    case QN_W_q8: add_rows<QN_W_q8, ROWS>(t, f, input, ring, lane, v); break;
-    case QN_W_q4: add_rows<QN_W_q4, ROWS>(t, f, input, ring, lane, v); break;
-    case QN_W_q4m: add_rows<QN_W_q4m, ROWS>(t, f, input, ring, lane, v); break;
-    default: add_rows<QN_W_q6, ROWS>(t, f, input, ring, lane, v);
+    case QN_W_f32: add_rows<QN_W_f32, ROWS>(t, in, lane, v); break;
+    case QN_W_f16: add_rows<QN_W_f16, ROWS>(t, in, lane, v); break;
+    case QN_W_bf16: add_rows<QN_W_bf16, ROWS>(t, in, lane, v); break;
+    case QN_W_q8: add_rows<QN_W_q8, ROWS>(t, in, lane, v); break;
+    case QN_W_q4: add_rows<QN_W_q4, ROWS>(t, in, lane, v); break;
+    case QN_W_q4m: add_rows<QN_W_q4m, ROWS>(t, in, lane, v); break;
+    default: add_rows<QN_W_q6, ROWS>(t, in, lane, v);
     }
 }
 
