@@ -164,7 +164,7 @@ static void check_flight(const machine *m, const block *k, const qn_stage *s)
 {
     u32 bytes = s->bytes, left = 0;
     assert_in_range(s->after, 1, QN_P_SLOTS - 1);
-    if (s->after == 1 || k->filled < s->back) return;
+    if (s->after == 1 || k->filled < s->back || k->filled < s->after) return; /* the first token begins with an empty ring */
     for (u32 i = 1; i < s->after; i++) bytes += stage_at(m, k, k->filled - i)->bytes;
     for (u32 i = k->filled - s->back; stage_at(m, k, i + 1)->phase == stage_at(m, k, i)->phase; i++) left += stage_at(m, k, i + 1)->bytes;
     assert_true(bytes <= (left > QN_CALM ? QN_FLIGHT_MOST : QN_FLIGHT));
@@ -178,7 +178,7 @@ static void fill(const machine *m, block *k)
     for (; k->filled < n * TOKENS; k->filled++) {
         const qn_stage *s = stage_at(m, k, k->filled);
         if (k->used + s->back < k->filled + 1) return;
-        assert_true(s->back <= QN_P_SLOTS && !(s->flags & QN_S_early && s->n_value)); /* whole rows come early, no columns */
+        assert_true(s->back <= QN_P_SLOTS);
         check_flight(m, k, s);
         const u32 rows = s->b ? 2u * s->rows : s->rows;
         assert_true(s->to % 16 == 0 && s->to + rows * s->pitch <= m->l->ring_bytes);

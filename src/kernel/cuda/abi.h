@@ -112,8 +112,7 @@ typedef struct qn_phase {
 /* Weights come in stages: some rows of a matrix, or the same rows of gate and up, whole or some columns of them. What a warp does
  * with a stage is a task: 2, 4 or 8 rows (2 or 4 where the same of `up` are multiplied too), all columns or a part of them.
  * All is written down: a warp takes one task behind the other, in every token the same. */
-/* Keys and values are wanted soon; it may come into the second cache while the ring has no room. */
-enum { QN_S_kv = 1, QN_S_early = 2 };
+enum { QN_S_kv = 1 };         /* keys and values are wanted soon */
 typedef struct qn_stage {
     uint64_t a, b;            /* the first row, and that of `up`, from this stage's first column; b 0: not gated */
     uint32_t to, back;        /* place in the ring; the stage so many before, and all before that, must have been used */

@@ -11,11 +11,11 @@ struct results { float *made, *parts; }; /* shared memory: [stripes, heads, d + 
 /* Eight values of a row. */
 template <bool WIDE> struct eight { uint4 a, b; };
 
-template <bool WIDE> static __device__ __forceinline__ eight<WIDE> load8(const uint8_t *row, bool there)
+template <bool WIDE> static __device__ __forceinline__ eight<WIDE> load8(const uint8_t *row)
 {
-    eight<WIDE> v = { make_uint4(0, 0, 0, 0), make_uint4(0, 0, 0, 0) };
-    if (there) v.a = __ldcg(reinterpret_cast<const uint4 *>(row));
-    if (WIDE && there) v.b = __ldcg(reinterpret_cast<const uint4 *>(row) + 1);
+    eight<WIDE> v;
+    v.a = __ldcg(reinterpret_cast<const uint4 *>(row));
+    v.b = WIDE ? __ldcg(reinterpret_cast<const uint4 *>(row) + 1) : make_uint4(0, 0, 0, 0);
     return v;
 }
 
@@ -37,21 +37,21 @@ template <bool WIDE> static __device__ __forceinline__ void spread(const eight<W
 
 /* ---- queries, and the newest key and value */
 
-/* Eight sent values of each of N heads, from first[] on, of every lane that has such. All are looked at together: one way for all. */
+/* Eight sent values of each of N heads, from first[] on. All are looked at together: one way for all. */
 template <int N>
-static __device__ __forceinline__ void receive8(uint64_t vector, const uint32_t first[N], bool has, uint32_t tag, float out[N][8])
+static __device__ __forceinline__ void receive8(uint64_t vector, const uint32_t first[N], uint32_t tag, float out[N][8])
 {
-    ulonglong2 a[N] = { }, b[N] = { };
+    ulonglong2 a[N], b[N];
     for (;;) {
         bool all = true;
 #pragma unroll
         for (int i = 0; i < N; i++) {
             const ulonglong2 *src = at<const ulonglong2>(vector) + first[i] / 4;
-            if (has) a[i] = look16(src), b[i] = look16(src + 1);
+            a[i] = look16(src), b[i] = look16(src + 1);
         }
 #pragma unroll
         for (int i = 0; i < N; i++) all = all && both_come(a[i], tag) && both_come(b[i], tag);
-        if (__all_sync(~0u, !has || all)) break;
+        if (__all_sync(~0u, all)) break;
     }
 #pragma unroll
     for (int i = 0; i < N; i++) {
@@ -144,7 +144,8 @@ static __device__ __forceinline__ uint8_t *row_of(const place &p, int token)
 
 /* ---- tokens */
 
-/* A warp's heads and tokens: how many heads, the first of them; which of the warps that share them. */
+/* A warp's heads and tokens: how many heads, the first of them; which of the warps that share them. Lanes past a head's end (whole: not
+ * such a one) have its last values once more. */
 struct lot { int heads, head, stripe, mine; bool whole; };
 
 template <int HEADS> struct running { float top[HEADS], sum[HEADS], acc[HEADS][8]; };
@@ -195,7 +196,7 @@ static __device__ __forceinline__ void join_lanes(running<HEADS> &r, int n_heads
             for (int i = 0; i < 8; i++) r.acc[h][i] += __shfl_xor_sync(~0u, r.acc[h][i], o);
         }
         float2 *to = reinterpret_cast<float2 *>(made + h * (d + 2));
-        if ((int)me.lane() == mine && 8 * mine < d) { /* the first lanes that have a token */
+        if ((int)me.lane() == mine) { /* the first lanes that have a token */
 #pragma unroll
             for (int i = 0; i < 4; i++) to[4 * mine + i] = make_float2(r.acc[h][2 * i], r.acc[h][2 * i + 1]);
             if (mine == 0) to[d / 2] = make_float2(most, sum);
@@ -211,15 +212,15 @@ static __device__ __forceinline__ void see_old(const qn_att &t, const share &s, 
     const int lane = (int)who_am_i().lane(), each = 32 / LANES, step = stripes * each; /* LANES of a token */
     const size_t to_values = QN_CPAGE * at_row.row_bytes;
     int base = s.begin + l.stripe * each, p = base + lane / LANES;
-    const uint8_t *row = l.whole && p < end ? row_of(at_row, p) : NULL;
-    eight<WIDE> k = load8<WIDE>(row, row), v = load8<WIDE>(row + to_values, row);
+    const uint8_t *row = row_of(at_row, max(min(p, end - 1), 0));
+    eight<WIDE> k = load8<WIDE>(row), v = load8<WIDE>(row + to_values);
     float q[HEADS][8];
     uint32_t first[HEADS];
 #pragma unroll
     for (int h = 0; h < HEADS; h++) first[h] = t.q_at + (uint32_t)((l.head + min(h, l.heads - 1)) * t.d_head + 8 * l.mine);
     {
         const turning u = turning_of(t, pos, l.mine, lane);
-        receive8<HEADS>(t.qkv, first, l.whole, tag, q); /* a head too many is one twice */
+        receive8<HEADS>(t.qkv, first, tag, q); /* a head too many is one twice */
 #pragma unroll
         for (int h = 0; h < HEADS; h++) turn8<LANES>(t, u, t.q_norm, t.scale, l.mine, q[h]);
     }
@@ -228,7 +229,7 @@ static __device__ __forceinline__ void see_old(const qn_att &t, const share &s, 
     for (int h = 0; h < HEADS; h++) {
         r.top[h] = -1e30f, r.sum[h] = 0;
 #pragma unroll
-        for (int j = 0; j < 8; j++) r.acc[h][j] = 0, q[h][j] = l.whole ? q[h][j] : 0;
+        for (int j = 0; j < 8; j++) r.acc[h][j] = 0, q[h][j] = l.whole ? q[h][j] : 0; /* nobody has values twice */
     }
 #pragma unroll 1
     for (; base < end; base += step, p += step) {
@@ -236,9 +237,11 @@ static __device__ __forceinline__ void see_old(const qn_att &t, const share &s, 
         float x[8], y[8];
         spread<WIDE>(k, x);
         spread<WIDE>(v, y);
-        row = l.whole && p + step < end ? row_of(at_row, p + step) : NULL;
-        k = load8<WIDE>(row, row), v = load8<WIDE>(row + to_values, row);
-        see_token<LANES, HEADS>(r, q, there, x, y); /* lanes past the head's end have zeros */
+        if (base + step < end) {
+            row = row_of(at_row, min(p + step, end - 1));
+            k = load8<WIDE>(row), v = load8<WIDE>(row + to_values);
+        }
+        see_token<LANES, HEADS>(r, q, there, x, y);
     }
     join_lanes<LANES, HEADS>(r, l.heads, t.d_head, l.mine, made);
 }
@@ -257,7 +260,7 @@ static __device__ __forceinline__ void see_newest(const qn_att &t, const share &
     for (int h = 0; h < HEADS; h++) first[h] = t.q_at + (uint32_t)((l.head + min(h, l.heads - 1)) * d + 8 * l.mine);
     first[HEADS] = t.k_at + (uint32_t)(s.kv * d + 8 * l.mine), first[HEADS + 1] = t.v_at + (uint32_t)(s.kv * d + 8 * l.mine);
     const turning u = turning_of(t, pos, l.mine, lane);
-    receive8<HEADS + 2>(t.qkv, first, l.whole, tag, x);
+    receive8<HEADS + 2>(t.qkv, first, tag, x);
 #pragma unroll
     for (int h = 0; h < HEADS; h++) turn8<LANES>(t, u, t.q_norm, t.scale, l.mine, x[h]);
     turn8<LANES>(t, u, t.k_norm, 1, l.mine, x[HEADS]);
@@ -284,9 +287,10 @@ static __device__ __forceinline__ void attend_part(const qn_att &t, float *made,
 {
     const who me = who_am_i();
     const int d = t.d_head, sets = (s.heads + HEADS - 1) / HEADS, stripes = over(QN_P_WARPS, sets), stripe = over((int)me.warp(), sets);
-    const int at_head = HEADS * ((int)me.warp() - stripe * sets), mine = (int)me.lane() % LANES, newest = s.end == pos + 1;
+    const int at_head = HEADS * ((int)me.warp() - stripe * sets), group = (int)me.lane() % LANES, mine = min(group, d / 8 - 1);
+    const int newest = s.end == pos + 1;
     if (stripe >= stripes) return;
-    const lot l = { min(HEADS, s.heads - at_head), s.head + at_head, stripe, mine, 8 * mine < d };
+    const lot l = { min(HEADS, s.heads - at_head), s.head + at_head, stripe, mine, group == mine };
     const size_t value = WIDE ? 4 : 2;
     const place at_row = { at<uint8_t>(t.cache) + (size_t)(s.kv * d + 8 * mine) * value, t.stride, (size_t)t.n_kv * d * value, pages };
     made += (stripe * s.heads + at_head) * (d + 2);
@@ -354,7 +358,7 @@ static __device__ __forceinline__ void join_parts(const qn_crun &a, const qn_att
     const who me = who_am_i();
     const int d = t.d_head, warp = (int)me.warp(), lane = (int)me.lane();
 #pragma unroll 1
-    for (int head = (int)(gridDim.x - 1 - blockIdx.x); head < t.n_head; head += (int)gridDim.x) {
+    for (int head = (int)gridDim.x - 1 - this_block(); head < t.n_head; head += (int)gridDim.x) {
 #pragma unroll 1
         for (int w = warp; w < s.parts; w += QN_P_WARPS) {
             const uint64_t *from = at<const uint64_t>(a.parts) + (size_t)(head * t.chunks + w) * (d + 2);

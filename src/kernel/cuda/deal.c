@@ -266,13 +266,10 @@ static void end_phase(const dealer *d, int phase)
     }
 }
 
-/* What the stages of a phase, from `first` on, bring besides themselves. Those of the output matrix are not asked for early: they
- * come as fast as memory gives them. */
-static void mark_stages(const dealer *d, u32 first, const qn_phase *p, const manner *h)
+/* What the first of a phase's stages brings besides itself. */
+static void mark_stages(const dealer *d, u32 first, const qn_phase *p)
 {
     qn_stage *s = d->l->stages;
-    const bool early = h->cut == 1 && p->out != QN_OUT_logits;
-    for (u32 i = first; early && i < d->n; i++) s[i].flags |= QN_S_early;
     if (d->n == first || !p->att) return;
     s[first].flags |= QN_S_kv;
     s[first].att = (u16)(p->att - 1);
@@ -295,7 +292,7 @@ static bool deal_all(dealer *d)
             p->parts = (u8)log_of(h.parts), p->rows = (u8)log_of(h.rows);
             if (!d->write) continue;
             end_phase(d, d->parts[k].phase);
-            mark_stages(d, before, p, &h);
+            mark_stages(d, before, p);
         }
         if (d->n - l->stage_at[d->block] > UINT16_MAX) return refuse(d, "more stages of weights than a list can number");
     }

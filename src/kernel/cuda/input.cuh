@@ -13,9 +13,9 @@ static __device__ __forceinline__ float largest(float4 v)
     return fmaxf(fmaxf(fabsf(v.x), fabsf(v.y)), fmaxf(fabsf(v.z), fabsf(v.w)));
 }
 
-/* Four values to integers, by all lanes of a warp: they share a scale, eight of them have a block. Value = scale * (256 * high + low),
- * high a signed byte, low one without sign. Adding 1.5 * 2^23 leaves a float's integer in its last bits. The sums of blocks, which weights
- * of 4 bits need, are those of the values themselves: on their way while the scale is found. */
+/* Four values to integers, by all lanes of a warp: they share a scale, eight of them have a block. Adding 1.5 * 2^23 leaves a
+ * float's integer in its last bits. The sums of blocks, which weights of 4 bits need, are those of the values themselves: on their way while
+ * the scale is found. */
 static __device__ __forceinline__ void store_ints(const input &in, uint32_t t, float4 v)
 {
     float sum = (v.x + v.y) + (v.z + v.w);
@@ -25,10 +25,8 @@ static __device__ __forceinline__ void store_ints(const input &in, uint32_t t, f
     const float most = fmaxf(__uint_as_float(top), 1e-30f), inverse = 32512.f * over_one(most);
     const uint32_t q0 = __float_as_uint(fmaf(v.x, inverse, 12582912.f)), q1 = __float_as_uint(fmaf(v.y, inverse, 12582912.f));
     const uint32_t q2 = __float_as_uint(fmaf(v.z, inverse, 12582912.f)), q3 = __float_as_uint(fmaf(v.w, inverse, 12582912.f));
-    const uint32_t a = __byte_perm(q0, q1, 0x5140), b = __byte_perm(q2, q3, 0x5140);
-    const uint32_t to = in.at + (t >> 2 & 1) * in.plane + 16 * (t >> 3) + 4 * (t & 3);
-    sts4(to, __byte_perm(a, b, 0x7632));
-    sts4(to + 2 * in.plane, __byte_perm(a, b, 0x5410));
+    const uint32_t to = in.at + (t >> 1 & 3) * in.plane + 16 * (t >> 3) + 8 * (t & 1);
+    sts8(to, make_uint2(__byte_perm(q0, q1, 0x5410), __byte_perm(q2, q3, 0x5410)));
     if ((t & 7) == 0) sts8(in.more() + t, make_float2(most * (1.f / 32512.f), sum));
 }
 

@@ -1,7 +1,6 @@
 /* persist.cu - a whole token in one kernel. A block on each multiprocessor walks the same phases; nothing is launched between them and
  * nobody waits for all: what others need is sent (wire.cuh), weights are always on their way (ring.cuh), products are made by
- * warps each on its own (products.cuh). Sixteen warps compute, one more brings weights, another sees that
- * the memory is never idle.
+ * warps each on its own (products.cuh). Sixteen warps compute, one more brings weights.
  * What the lists hold is the business of list.c and deal.c; the same lists are run on the host by tests/unit/test_list.c. */
 #include "kernel/cuda/attend.cuh"
 #include "kernel/cuda/input.cuh"
@@ -69,7 +68,6 @@ static __device__ __forceinline__ task task_at(const qn_task *t)
 struct ready {
     task t;
     uint64_t to;              /* where this lane's rows go: two of them sent, or a logit */
-    uint32_t row;             /* the first of them */
     float bias;
     bool puts;                /* this lane has rows to put */
 };
@@ -82,8 +80,8 @@ static __device__ __forceinline__ ready ready_for(const qn_phase *p, const qn_ta
     r.t.a.x += ring;
     const uint32_t log = p->rows, mine = (__brev(lane) >> 27) & ((1u << log) - 1);
     const bool has = mine < r.t.rows(), first = (lane & ((32u >> log) - 1)) == 0, logits = p->out == QN_OUT_logits;
-    r.row = now->row + mine;
-    r.to = p->dst + (logits ? 4 * (uint64_t)r.row : 4 * (uint64_t)(r.row & ~1u));
+    const uint32_t row = now->row + mine;
+    r.to = p->dst + 4 * (uint64_t)(logits ? row : row & ~1u);
     r.puts = first && has && !r.t.part() && (logits || mine % 2 == 0);
     r.bias = 0;
     if (r.t.flags() & QN_T_bias) {
@@ -107,15 +105,16 @@ static __device__ __forceinline__ float join_parts_of(float v, uint32_t log, uin
 
 /* What a task has made. */
 template <int LOG>
-static __device__ __forceinline__ void put_rows(const ready &r, uint32_t out, float v, uint32_t tag, unsigned long long *best, who me)
+static __device__ __forceinline__ void put_rows(const qn_phase *p, const ready &r, float v, uint32_t tag, unsigned long long *best, who me)
 {
+    const uint32_t out = p->out;
     if (out == QN_OUT_silu || out == QN_OUT_gelu) v = gate(v, out == QN_OUT_gelu) * __shfl_xor_sync(~0u, v, 16 >> (LOG - 1));
     if (out != QN_OUT_logits) {
         const float next = __shfl_xor_sync(~0u, v, 16);
         if (r.puts) put8(at<uint64_t>(r.to), pack(v, next, tag));
     } else if (r.puts) {
         *at<float>(r.to) = v;
-        const unsigned long long key = key_of(v, r.row);
+        const unsigned long long key = key_of(v, (uint32_t)(r.to - p->dst) / 4);
         if (key > best[me.thread / 4]) best[me.thread / 4] = key;
     }
 }
@@ -153,7 +152,6 @@ static __device__ __forceinline__ void run_tasks(const qn_crun &a, const uint8_t
 {
     const who me = who_am_i();
     const qn_phase *p = phase_of(st, w, me);
-    const uint32_t out = p->out;
     float v[1 << LOG];
 #pragma unroll
     for (int i = 0; i < 1 << LOG; i++) v[i] = 0; /* else they would be held through all phases, as if somebody had set them */
@@ -171,7 +169,7 @@ static __device__ __forceinline__ void run_tasks(const qn_crun &a, const uint8_t
             float sum = sum_rows<LOG>(v, me.lane());
             const float norm = norm_of(p, st->squares[p->room != 0]);
             if (p->parts) sum = join_parts_of(sum, p->parts, r.t.part(), st->sums[joins], me);
-            put_rows<LOG>(r, out, fmaf(sum, norm, r.bias), w->tag, st->best, me);
+            put_rows<LOG>(p, r, fmaf(sum, norm, r.bias), w->tag, st->best, me);
         }
         if (flags & QN_T_last) use(st, slot, r.t);
         take_next_task(st, w, me);
@@ -347,13 +345,11 @@ template <bool WIDE, int LANES> static __device__ __forceinline__ void persist(c
         init_barrier(&st.s.empty[threadIdx.x], 32 * QN_T_USES);
         fence_barriers();
     }
-    if (threadIdx.x == 0) st.s.begun = 0;
     if (threadIdx.x < QN_P_WARPS * 8) st.best[threadIdx.x] = 0;
     __syncthreads();
     if (me.warp() >= QN_P_WARPS) {
         give_registers();
         if (me.warp() == QN_P_WARPS) bring_weights(a, &st.s, ring_at(a, smem));
-        if (me.warp() == QN_P_WARPS + 1) bring_closer(a, &st.s);
     } else {
         take_registers();
         walk<WIDE, LANES>(a, smem, &st);

@@ -1,15 +1,15 @@
 /* products.cuh - a few rows of a stage with the input, by one warp. A lane has a piece of every row: a block of 32 quantised weights
  * or 16 bytes of floats, and 32 pieces on the next; so all lanes read neighbouring 16 bytes, a block's scale belongs to one lane,
- * and what a lane reads of the input serves all rows. Quantised weights are multiplied as bytes, four at a time, with the high and
- * the low byte of 16-bit integers; floats as floats. */
+ * and what a lane reads of the input serves all rows. Quantised weights are multiplied as bytes with integers of 16 bits, floats as
+ * floats. */
 #pragma once
 #include <stddef.h>
 
 #include "kernel/cuda/ring.cuh"
 
-/* Where an input lies in shared memory; columns in whole groups of 128. Integers: four planes of 16 bytes a block, which are the high
- * bytes of the first and last 16 values, then the low ones; behind them for each block its scale and the sum of its values. Behind these, if
- * there are any, floats: two planes, of 8 neighbours the first four and the others. */
+/* Where an input lies in shared memory; columns in whole groups of 128. Integers of 16 bits: four planes of 16 bytes a block, which have
+ * eight of its values each; behind them for each block its scale and the sum of its values. Behind these, if there are any, floats:
+ * two planes, of 8 neighbours the first four and the others. */
 struct input {
     uint32_t at, plane, floats; /* bytes of a plane of integers; where floats begin */
     __device__ __forceinline__ uint32_t more() const { return at + 4 * plane; }
@@ -57,41 +57,39 @@ template <int ROWS> static __device__ __forceinline__ void rows_of(const task &t
     for (uint32_t r = 0; r < ROWS; r++) row[r] = t.at() + min(up ? r % (ROWS / 2) : r, n - 1) * pitch + (r < ROWS / 2 ? 0 : up);
 }
 
-struct ints { uint4 h0, h1, l0, l1; float2 more; };
+struct ints { uint4 v[4]; float2 more; };
 
-/* turned: with its halves exchanged. */
+/* turned: with its halves exchanged, to go with weights that are. */
 static __device__ __forceinline__ ints ints_of(const input &in, uint32_t piece, bool turned)
 {
     ints x;
-    const uint32_t at = in.at + 16 * piece, a = at + (turned ? in.plane : 0), b = at + (turned ? 0 : in.plane);
-    x.h0 = lds16(a), x.h1 = lds16(b), x.l0 = lds16(a + 2 * in.plane), x.l1 = lds16(b + 2 * in.plane);
+    const uint32_t at = in.at + 16 * piece, a = at + (turned ? 2 * in.plane : 0), b = at + (turned ? 0 : 2 * in.plane);
+    x.v[0] = lds16(a), x.v[1] = lds16(a + in.plane), x.v[2] = lds16(b), x.v[3] = lds16(b + in.plane);
     asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(x.more.x), "=f"(x.more.y) : "r"(in.more() + 8 * piece));
     return x;
 }
 
-/* Four products of bytes, signed or not. */
-template <bool W_SIGNED, bool X_SIGNED> static __device__ __forceinline__ int dot4(uint32_t w, uint32_t x, int sum)
+/* Two products of 16-bit integers of the input with bytes, signed or not: those of the lower half of `w`, or of the upper one. */
+template <bool SIGNED, bool UPPER> static __device__ __forceinline__ int dot2(uint32_t x, uint32_t w, int sum)
 {
     int r;
-    if (W_SIGNED && X_SIGNED) asm("dp4a.s32.s32 %0, %1, %2, %3;" : "=r"(r) : "r"(w), "r"(x), "r"(sum));
-    else if (W_SIGNED) asm("dp4a.s32.u32 %0, %1, %2, %3;" : "=r"(r) : "r"(w), "r"(x), "r"(sum));
-    else if (X_SIGNED) asm("dp4a.u32.s32 %0, %1, %2, %3;" : "=r"(r) : "r"(w), "r"(x), "r"(sum));
-    else asm("dp4a.u32.u32 %0, %1, %2, %3;" : "=r"(r) : "r"(w), "r"(x), "r"(sum));
+    if (SIGNED && UPPER) asm("dp2a.hi.s32.s32 %0, %1, %2, %3;" : "=r"(r) : "r"(x), "r"(w), "r"(sum));
+    else if (SIGNED) asm("dp2a.lo.s32.s32 %0, %1, %2, %3;" : "=r"(r) : "r"(x), "r"(w), "r"(sum));
+    else if (UPPER) asm("dp2a.hi.s32.u32 %0, %1, %2, %3;" : "=r"(r) : "r"(x), "r"(w), "r"(sum));
+    else asm("dp2a.lo.s32.u32 %0, %1, %2, %3;" : "=r"(r) : "r"(x), "r"(w), "r"(sum));
     return r;
 }
 
-/* X_SIGNED: high bytes are, low ones are not. */
-template <bool W_SIGNED, bool X_SIGNED> static __device__ __forceinline__ int dot16(uint4 w, uint4 x, int sum)
+/* 16 bytes with 16 values, the first eight and the others; two sums at a time, since each product waits for the one before. */
+template <bool SIGNED> static __device__ __forceinline__ int dot16(uint4 w, uint4 x, uint4 y)
 {
-    sum = dot4<W_SIGNED, X_SIGNED>(w.x, x.x, sum);
-    sum = dot4<W_SIGNED, X_SIGNED>(w.y, x.y, sum);
-    sum = dot4<W_SIGNED, X_SIGNED>(w.z, x.z, sum);
-    return dot4<W_SIGNED, X_SIGNED>(w.w, x.w, sum);
+    int a = dot2<SIGNED, false>(x.x, w.x, 0), b = dot2<SIGNED, false>(y.x, w.z, 0);
+    a = dot2<SIGNED, true>(x.y, w.x, a), b = dot2<SIGNED, true>(y.y, w.z, b);
+    a = dot2<SIGNED, false>(x.z, w.y, a), b = dot2<SIGNED, false>(y.z, w.w, b);
+    return dot2<SIGNED, true>(x.w, w.y, a) + dot2<SIGNED, true>(y.w, w.w, b);
 }
 
 static __device__ __forceinline__ uint4 masked(uint4 w, uint32_t m) { return make_uint4(w.x & m, w.y & m, w.z & m, w.w & m); }
-
-static __device__ __forceinline__ float joined(int high, int low) { return (float)(high * 256 + low); }
 
 /* Weights of 6 bits as signed bytes, times four: their top bit turned over and everything shifted to the top of the byte is
  * 4 * (w - 32). */
@@ -125,20 +123,15 @@ template <int KIND> static __device__ __forceinline__ block block_of(const task 
 template <int KIND> static __device__ __forceinline__ float dot_block(const block &w, const ints &x)
 {
     if (KIND == QN_W_q8) {
-        const float d = joined(dot16<true, true>(w.b, x.h1, dot16<true, true>(w.a, x.h0, 0)),
-                               dot16<true, false>(w.b, x.l1, dot16<true, false>(w.a, x.l0, 0)));
-        return w.scale.x * x.more.x * d;
+        return w.scale.x * x.more.x * (float)(dot16<true>(w.a, x.v[0], x.v[1]) + dot16<true>(w.b, x.v[2], x.v[3]));
     }
     if (KIND == QN_W_q4 || KIND == QN_W_q4m) { /* low nibbles as they are, high ones 16 times as large: a mask is all it takes */
-        const uint4 a = masked(w.a, 0x0F0F0F0Fu), b = masked(w.a, 0xF0F0F0F0u);
-        const int h = 16 * dot16<false, true>(a, x.h0, 0) + dot16<false, true>(b, x.h1, 0);
-        const int l = 16 * dot16<false, false>(a, x.l0, 0) + dot16<false, false>(b, x.l1, 0);
-        const float d = joined(h, l) * (x.more.x * 0.0625f);
+        const int low = dot16<false>(masked(w.a, 0x0F0F0F0Fu), x.v[0], x.v[1]), high = dot16<false>(masked(w.a, 0xF0F0F0F0u), x.v[2], x.v[3]);
+        const float d = (float)(16 * low + high) * (x.more.x * 0.0625f);
         return KIND == QN_W_q4 ? w.scale.x * fmaf(-8.f, x.more.y, d) : fmaf(w.scale.x, d, w.scale.y * x.more.y);
     }
     const uint4 a = bytes_of<false>(w.a, w.high.x), b = bytes_of<true>(w.a, w.high.y); /* a scale for each 16 */
-    const float d0 = joined(dot16<true, true>(a, x.h0, 0), dot16<true, false>(a, x.l0, 0));
-    const float d1 = joined(dot16<true, true>(b, x.h1, 0), dot16<true, false>(b, x.l1, 0));
+    const float d0 = (float)dot16<true>(a, x.v[0], x.v[1]), d1 = (float)dot16<true>(b, x.v[2], x.v[3]);
     return x.more.x * 0.25f * fmaf(w.scale.x, d0, w.scale.y * d1);
 }
 

@@ -1,12 +1,9 @@
 /* ring.cuh - weights on their way. One warp walks the block's list of stages and keeps copies in flight into a ring in shared
  * memory, across phases and from token to token; a barrier for each stage says that it has come, another that all warps have
- * used it. The list says what goes where (deal.c). Another warp asks the second cache for what comes later. */
+ * used it. The list says what goes where (deal.c). */
 #pragma once
 #include "kernel/cuda/wire.cuh"
 
-#define AHEAD 6u   /* stages from the one that is copied next: the five behind it are asked for */
-#define PACE 400   /* ns from one to the next */
-#define ASK 2048u  /* bytes of a request */
 #define STAGE_LANES (uint32_t)(sizeof(qn_stage) / 16)
 #define STAGES_AT_ONCE (uint32_t)(32 / STAGE_LANES) /* descriptions that the lanes of a warp bring together */
 static_assert(32 % STAGE_LANES == 0, "lanes of a warp copy descriptions of stages");
@@ -14,15 +11,7 @@ static_assert(32 % STAGE_LANES == 0, "lanes of a warp copy descriptions of stage
 struct __align__(16) slots {
     qn_stage stage[2 * STAGES_AT_ONCE]; /* those at hand, and the next */
     uint64_t full[QN_P_SLOTS], empty[QN_P_SLOTS];
-    uint32_t begun;           /* stages whose copies have begun */
 };
-
-/* A word that one warp writes and another looks at, on its own. */
-static __device__ __forceinline__ void tell(uint32_t *word, uint32_t value) { atomicExch(word, value); }
-static __device__ __forceinline__ uint32_t heard(uint32_t *word, uint32_t lane)
-{
-    return __shfl_sync(~0u, lane == 0 ? atomicOr(word, 0u) : 0u, 0);
-}
 
 static __device__ __forceinline__ void init_barrier(uint64_t *b, uint32_t n)
 {
@@ -41,15 +30,6 @@ static __device__ __forceinline__ void wait_copies()
 {
     asm volatile("cp.async.wait_all;" ::: "memory");
     __syncwarp();
-}
-
-/* Asks once; does not wait. */
-static __device__ __forceinline__ bool landed(uint64_t *b, uint32_t parity)
-{
-    uint32_t done;
-    asm volatile("{\n.reg .pred p;\nmbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2;\nselp.u32 %0, 1, 0, p;\n}"
-                 : "=r"(done) : "r"(shared_at(b)), "r"(parity) : "memory");
-    return done;
 }
 
 #if __CUDA_ARCH__ >= 900
@@ -95,15 +75,6 @@ static __device__ __forceinline__ void copy_list(qn_stage *to, const qn_stage *f
 }
 static __device__ __forceinline__ void wait_list() { wait_copies(); }
 
-/* Into the second cache, what the ring has no room for yet. */
-static __device__ __forceinline__ void ask(uint64_t from, uint32_t bytes, uint32_t lane)
-{
-    const uint64_t policy = read_once();
-    for (uint32_t o = ASK * lane; o < bytes; o += 32 * ASK)
-        asm volatile("cp.async.bulk.prefetch.L2.global.L2::cache_hint [%0], %1, %2;"
-                     :: "l"(from + o), "r"(min(bytes - o, ASK)), "l"(policy) : "memory");
-}
-
 /* Lane r has row r of the stage, or one of the two runs. */
 static __device__ __forceinline__ void copy_stage(const qn_stage *s, uint32_t ring, uint64_t *bar, uint32_t lane, uint64_t policy)
 {
@@ -140,7 +111,13 @@ static __device__ __forceinline__ void arrive(uint64_t *b, uint32_t times)
         asm volatile("{\n.reg .b64 t;\nmbarrier.arrive.shared::cta.b64 t, [%0];\n}" :: "r"(shared_at(b)) : "memory");
 }
 
-static __device__ __forceinline__ bool passed(uint64_t *b, uint32_t parity) { return landed(b, parity); }
+static __device__ __forceinline__ bool passed(uint64_t *b, uint32_t parity)
+{
+    uint32_t done;
+    asm volatile("{\n.reg .pred p;\nmbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2;\nselp.u32 %0, 1, 0, p;\n}"
+                 : "=r"(done) : "r"(shared_at(b)), "r"(parity) : "memory");
+    return done;
+}
 
 static __device__ __forceinline__ uint64_t read_once() { return 0; }
 
@@ -185,7 +162,7 @@ struct share { int kv, head, heads, part, parts, begin, end; };
 static __device__ __forceinline__ share share_of(const qn_att &t, int pos)
 {
     share s;
-    const int from = t.window ? max(0, pos - t.window + 1) : 0, n = pos + 1 - from, block = (int)blockIdx.x;
+    const int from = t.window ? max(0, pos - t.window + 1) : 0, n = pos + 1 - from, block = this_block();
     const bool few = n <= WHOLE_CONTEXT && t.n_head <= (int)gridDim.x;
     s.parts = few ? 1 : min(t.chunks, (n + 63) / 64);
     const int length = over(n + s.parts - 1, s.parts), of = over(block, few ? t.group : t.n_kv);
@@ -246,50 +223,7 @@ static __device__ __forceinline__ void bring_weights(const qn_crun &a, slots *s,
             const uint32_t after = now->after;
             if (seq >= after) wait_for(&s->full[(seq - after) % QN_P_SLOTS], (seq - after) / QN_P_SLOTS & 1);
             copy_stage(now, ring, &s->full[seq % QN_P_SLOTS], lane, policy);
-            if (lane == 0) tell(&s->begun, seq + 1);
             if (now->flags & QN_S_kv) warm_rows(a, at<const qn_att>(a.atts)[now->att], a.pos + (int)t, lane);
         }
     }
 }
-
-/* The warp that asks for weights while the memory has nothing to do for this block, that is when the newest copy has come. In the
- * second cache they wait for their turn, some stages ahead at most: it has 50 MB for all blocks. Not always, since memory that is
- * read by way of the second cache gives 4.0 TB/s instead of 4.6 (SPEED.md); whether the ring has room is not looked at. Every lane
- * has a description. */
-#if __CUDA_ARCH__ >= 900
-static __device__ __noinline__ void bring_closer(const qn_crun &a, slots *s)
-{
-    const uint32_t lane = threadIdx.x % 32, first = at<const uint32_t>(a.stage_at)[blockIdx.x];
-    const uint32_t n = at<const uint32_t>(a.stage_at)[blockIdx.x + 1] - first, all = n * a.n_tokens;
-    const qn_stage *list = at<const qn_stage>(a.stages) + first;
-    uint32_t seq = 0, base = 0, bytes = 0; /* the stage that is asked for next; that of lane 0; 0 bytes: not to be asked for */
-    uint64_t from = 0, from_b = 0;
-    bool read = true;
-#pragma unroll 1
-    for (;;) {
-        const uint32_t begun = heard(&s->begun, lane);
-        if (begun >= all) return;
-        if (seq <= begun) seq = begun + 1;
-        if (read || seq - base >= 32) {
-            const qn_stage *mine = list + (seq + lane) % n;
-            base = seq, read = false;
-            from = __ldg(&mine->a), from_b = __ldg(&mine->b);
-            bytes = __ldg(&mine->flags) & QN_S_early ? __ldg(&mine->rows) * __ldg(&mine->row_bytes) : 0;
-            continue;
-        }
-        if (seq >= all || seq - begun >= AHEAD || !begun ||
-            !__all_sync(~0u, landed(&s->full[(begun - 1) % QN_P_SLOTS], (begun - 1) / QN_P_SLOTS & 1))) {
-            __nanosleep(100);
-            continue;
-        }
-        const uint32_t of = seq++ - base, n_bytes = __shfl_sync(~0u, bytes, of);
-        const uint64_t x = __shfl_sync(~0u, from, of), y = __shfl_sync(~0u, from_b, of);
-        if (!n_bytes) continue;
-        ask(x, n_bytes, lane);
-        if (y) ask(y, n_bytes, lane);
-        __nanosleep(PACE);
-    }
-}
-#else
-static __device__ __forceinline__ void bring_closer(const qn_crun &, slots *) { }
-#endif

@@ -20,6 +20,14 @@ static __device__ __forceinline__ who who_am_i()
     return me;
 }
 
+/* Likewise. */
+static __device__ __forceinline__ int this_block()
+{
+    int block;
+    asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(block));
+    return block;
+}
+
 static __device__ __forceinline__ void sync_consumers() { asm volatile("bar.sync 1, %0;" :: "n"(CONSUMERS) : "memory"); }
 
 /* The tag of what a phase sends. */
@@ -138,9 +146,9 @@ static __device__ __forceinline__ uint4 lds16(uint32_t p)
     return v;
 }
 
-static __device__ __forceinline__ void sts4(uint32_t p, uint32_t v)
+static __device__ __forceinline__ void sts8(uint32_t p, uint2 v)
 {
-    asm volatile("st.shared.u32 [%0], %1;" :: "r"(p), "r"(v) : "memory");
+    asm volatile("st.shared.v2.u32 [%0], {%1, %2};" :: "r"(p), "r"(v.x), "r"(v.y) : "memory");
 }
 
 static __device__ __forceinline__ void sts8(uint32_t p, float2 v)
