@@ -209,8 +209,8 @@ static u32 back_of(const qn_stage *s, u32 n, u32 i)
     return n; /* itself */
 }
 
-/* How many bytes may be on their way with stage i, which is asked for when the stage `back` before it has been used: many while that
- * one's phase goes on, few when it ends soon. What blocks send each other then is queued behind what they have asked for. */
+/* How many bytes may be on their way with stage i, which is asked for when the stage `back` before it has been used: many while
+ * that one's phase goes on, few when it ends soon. What blocks send each other then is queued behind what they have asked for. */
 static u32 flight_of(const qn_stage *s, u32 n, u32 i)
 {
     const u32 used = (i + n - s[i].back % n) % n;
@@ -219,8 +219,8 @@ static u32 flight_of(const qn_stage *s, u32 n, u32 i)
     return left > QN_CALM ? QN_FLIGHT_MOST : QN_FLIGHT;
 }
 
-/* How many stages before this one must have come, so that no more are on their way (where a large stage is behind small ones, that
- * one too). Far fewer than there are barriers. */
+/* How many stages before this one must have come, so that no more are on their way (where a large stage is behind small ones,
+ * that one too). Far fewer than there are barriers. */
 static u32 after_of(const qn_stage *s, u32 n, u32 i)
 {
     const u32 most = at_most(n, QN_P_SLOTS / 2), flight = flight_of(s, n, i);
