@@ -5,7 +5,7 @@
  * to hide the latency of the chain: 19 instructions for four vectors, in the shade of their loads. Of
  * more rows the first open a chunk of panels for the others, into L1 or L2, and results wait in y from
  * chunk to chunk. Variants, the same bits from each: `r12` has tiles of 4 rows by 4 panels (8 by 2 or 1
- * where panels run out), `r6` of 6 by 4; `far` asks for weights ahead of time. */
+ * where panels run out), `r6` of 6 by 4. Both ask for weights ahead of time where rows are few; `bare` does not. */
 #include <immintrin.h>
 
 #include "kernel/bpanel.h"
@@ -17,7 +17,7 @@
 #define ROWS 256  /* rows of x that share an opened chunk: 512 KiB of them; with 96 opening it again cost 1.5 % */
 #define CHUNK 512 /* pairs of columns: 128 KiB for four panels; with half as many, x and y came and went twice as often */
 #define STRIP 16  /* pairs between two looks at what to fetch: all widths are multiples of it */
-#define AHEAD 21 /* quads: 4 KiB of each panel */
+#define AHEAD 8 /* quads of each panel: 1.5 KiB of it, 6 of four side by side; 4 to 12 are as good, 21 a little worse */
 
 typedef struct variant { int rows; bool fetch; } variant;
 
@@ -53,11 +53,19 @@ INLINE void open_quad(const key *k, const qn_quad *q, __m512bh v[4])
     v[3] = based(k, joined(_mm512_slli_epi16(c, 4), k->sign, d));
 }
 
+/* From quad q of a panel to the one that is asked for: AHEAD quads on, and where the columns end, among the first of the panels
+ * behind these P. With 896 columns one quad in fourteen would not have been asked for. */
+INLINE size_t way_ahead(int q, int quads, const int P)
+{
+    const size_t jump = (size_t)(P - 1) * (size_t)quads * sizeof(qn_quad) + (size_t)P * sizeof(qn_bpanel);
+    return AHEAD * sizeof(qn_quad) + (q + AHEAD < quads ? 0 : jump);
+}
+
 /* Asks for a quad that will be used once. */
-INLINE void fetch(const qn_quad *q)
+INLINE void fetch(const u8 *quad)
 {
     UNROLL
-    for (int i = 0; i < 3; i++) __builtin_prefetch(q->w[i], 0, 0);
+    for (int i = 0; i < 3; i++) __builtin_prefetch(quad + 64 * i, 0, 0);
 }
 
 /* Keeps the compiler from making a pointer of each row of it. */
@@ -165,19 +173,22 @@ INLINE void stream(const task *t, const variant v, const int R, const int P, __m
     }
     UNROLL
     for (int i = 0; i < R * P; i++) acc[i] = start(t, i / P, i % P);
-    for (int q = 0; q < t->pairs / 4; q++) UNROLL
-    for (int p = 0; p < P; p++) {
-        __m512bh four[4];
-        if (keep && p == 0) qn_ahead_fetch(t->next, R);
-        else if (!keep && v.fetch) fetch(&w[p][q] + AHEAD);
-        open_quad(&k[p], &w[p][q], four);
+    for (int q = 0; q < t->pairs / 4; q++) {
+        const size_t way = way_ahead(q, t->pairs / 4, P);
+        if (keep) qn_ahead_fetch(t->next, R);
         UNROLL
-        for (int i = 0; keep && i < 4; i++) keep[p * CHUNK + 4 * q + i] = four[i];
-        UNROLL
-        for (int r = 0; r < R; r++) UNROLL
-        for (int i = 0; i < 4; i++) {
-            const __m512bh pair = pair_at(x + (size_t)r * (size_t)a->cols + QN_QUAD * q + 2 * i);
-            acc[r * P + p] = _mm512_dpbf16_ps(acc[r * P + p], four[i], pair);
+        for (int p = 0; p < P; p++) {
+            __m512bh four[4];
+            if (!keep && v.fetch) fetch((const u8 *)&w[p][q] + way);
+            open_quad(&k[p], &w[p][q], four);
+            UNROLL
+            for (int i = 0; keep && i < 4; i++) keep[p * CHUNK + 4 * q + i] = four[i];
+            UNROLL
+            for (int r = 0; r < R; r++) UNROLL
+            for (int i = 0; i < 4; i++) {
+                const __m512bh pair = pair_at(x + (size_t)r * (size_t)a->cols + QN_QUAD * q + 2 * i);
+                acc[r * P + p] = _mm512_dpbf16_ps(acc[r * P + p], four[i], pair);
+            }
         }
     }
     UNROLL
@@ -257,9 +268,9 @@ INLINE void blinear(const void *args, const variant v, qn_lane lane)
     void qn_blinear_bf16_avx512bf16_##which(const void *args, qn_lane lane); \
     void qn_blinear_f16_avx512bf16_##which(const void *args, qn_lane lane) { run_##which(args, lane); } \
     void qn_blinear_bf16_avx512bf16_##which(const void *args, qn_lane lane) { run_##which(args, lane); }
-MAKE(r12, { 4, false })
-MAKE(r6, { 6, false })
-MAKE(far, { 4, true })
+MAKE(r12, { 4, true })
+MAKE(r6, { 6, true })
+MAKE(bare, { 4, false })
 
 void qn_narrow_f32_avx512bf16_r1(const void *args, qn_lane lane);
 /* vcvtneps2bf16 flushes denormals; the arithmetic of the dot product would do the same to them. */
