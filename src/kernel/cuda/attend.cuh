@@ -89,10 +89,11 @@ static __device__ __forceinline__ void turn8(const qn_att &t, const turning &u, 
         float ss = 0;
 #pragma unroll
         for (int j = 0; j < 8; j++) ss = fmaf(v[j], v[j], ss);
+        if ((int)who_am_i().lane() % LANES != mine) ss = 0; /* past the head's end: its last values once more */
 #pragma unroll
         for (int o = LANES / 2; o; o >>= 1) ss += __shfl_xor_sync(~0u, ss, o);
         scale *= rsqrtf(__fdividef(ss, (float)t.d_head) + t.eps);
-        const float *w = at<const float>(norm) + 8 * min(mine, t.d_head / 8 - 1);
+        const float *w = at<const float>(norm) + 8 * mine;
 #pragma unroll
         for (int j = 0; j < 8; j++) v[j] *= __ldg(w + j);
     }

@@ -250,8 +250,8 @@ static bool take_attend(maker *m)
     if (a->type == QN_KVT_q8) return refuse(m, "a q8_0 KV cache");
     if (a->d_head > 256 || a->d_head % 8 || a->n_head / a->n_kv > QN_P_WARPS - 2)
         return refuse(m, "heads too large or too many for one block");
-    if (r->d_rot % 16) return refuse(m, "rotations of parts of eight values");
-    if (a->n_kv > m->s->n_blocks) return refuse(m, "more KV heads than multiprocessors");
+    if (r->d_rot % (r->neox ? 16 : 8)) return refuse(m, "rotations of parts of eight values");
+    if (a->n_kv > m->l->n_blocks) return refuse(m, "more KV heads than multiprocessors");
     if (!q || !k || !v || q->at != k->at || q->at != v->at)
         return refuse(m, "queries, keys and values that do not come together");
     qn_att *t = &m->l->atts[m->l->n_atts];
@@ -261,7 +261,7 @@ static bool take_attend(maker *m)
     t->n_head = a->n_head, t->n_kv = a->n_kv, t->group = a->n_head / a->n_kv;
     t->d_head = a->d_head, t->d_rot = r->d_rot, t->neox = r->neox;
     t->type = a->type, t->window = a->window, t->scale = a->scale;
-    t->chunks = qn_mini(m->s->n_blocks / a->n_kv, 32);
+    t->chunks = qn_mini(m->l->n_blocks / a->n_kv, 32);
     t->y = shared_room(m, OF_attention, (u32)(a->n_head * a->d_head));
     const size_t units = (size_t)a->n_head * (size_t)t->chunks * ((size_t)a->d_head + 2);
     if (units > m->l->part_units) m->l->part_units = units;
@@ -278,11 +278,16 @@ static bool take_attend(maker *m)
 
 /* ---- the walk over the plan */
 
+/* No more blocks than have rows of attention's output and of `down`, both as wide as the residual stream: who sends nothing is waited
+ * for by nobody, and what such a block has not read yet would be written over a layer later. */
+static int blocks_of(const maker *m, u32 d_model) { return qn_maxi(qn_mini(m->s->n_blocks, (int)d_model / 2), 1); }
+
 static bool take_step(maker *m)
 {
     const qn_cargs *a = args_at(m, 0);
     switch (step_at(m, 0)->op) {
     case OP_embed:
+        m->l->n_blocks = blocks_of(m, a->embed.table.cols);
         m->x_buffer = a->embed.y;
         m->embed = true;
         m->factor = a->embed.scale;
@@ -314,14 +319,17 @@ static u32 room_bytes(const qn_lists *l, const qn_phase *p)
 
 /* Inputs take turns in two rooms, so that a warp may bring one while others still multiply the one before. An attention is at
  * work between two linears, in the room of the second: not all blocks have a part in it. */
-static void place_inputs(qn_lists *l)
+static bool place_inputs(maker *m)
 {
+    qn_lists *l = m->l;
     u32 most[2] = { 0 };
     for (int i = 0, turn = 0; i < l->n_phases; turn ^= l->phases[i++].op == QN_I_linear)
         most[turn] = (u32)qn_maxi((int)most[turn], (int)((room_bytes(l, &l->phases[i]) + 127) & ~127u));
+    if (most[0] > UINT16_MAX) return refuse(m, "rows too long for shared memory");
     for (int i = 0, turn = 0; i < l->n_phases; turn ^= l->phases[i++].op == QN_I_linear)
         l->phases[i].room = (u16)(turn ? most[0] : 0);
     l->form_bytes = most[0] + most[1];
+    return true;
 }
 
 static bool finish(maker *m, qn_err *e)
@@ -329,7 +337,7 @@ static bool finish(maker *m, qn_err *e)
     qn_lists *l = m->l;
     if (l->n_phases == 0 || l->phases[0].in != QN_IN_embed) return refuse(m, "no embedding at its beginning");
     if (l->phases[l->n_phases - 1].out != QN_OUT_logits) return refuse(m, "no logits at its end");
-    place_inputs(l);
+    if (!place_inputs(m)) return false;
     l->x_bytes = (4 * l->phases[0].cols + 127) & ~127u;
     return qn_deal(l, m->parts, m->n_parts, m->s->smem, &m->why, e);
 }
@@ -338,7 +346,7 @@ bool qn_lists_make(qn_lists *l, const qn_list_setup *s, const char **why, qn_err
 {
     maker m = { .s = s, .l = l };
     const size_t n = (size_t)s->plan->n;
-    *l = (qn_lists){ .n_blocks = s->n_blocks };
+    *l = (qn_lists){ 0 };
     *why = NULL;
     m.parts = qn_new_array(n, sizeof *m.parts, e);
     l->phases = m.parts ? qn_new_array(n, sizeof *l->phases, e) : NULL;

@@ -156,7 +156,7 @@ static __device__ __forceinline__ void run_tasks(const qn_crun &a, const uint8_t
 #pragma unroll
     for (int i = 0; i < 1 << LOG; i++) v[i] = 0; /* else they would be held through all phases, as if somebody had set them */
 #pragma unroll 1
-    for (uint32_t joins = 0;; joins ^= 1) {
+    for (uint32_t joins = 0;;) {
         const uint32_t flags = r.t.flags(), seq = w->stages + r.t.stage(), slot = seq % QN_P_SLOTS;
         if (flags & QN_T_begins) {
 #pragma unroll
@@ -170,6 +170,7 @@ static __device__ __forceinline__ void run_tasks(const qn_crun &a, const uint8_t
             const float norm = norm_of(p, st->squares[p->room != 0]);
             if (p->parts) sum = join_parts_of(sum, p->parts, r.t.part(), st->sums[joins], me);
             put_rows<LOG>(p, r, fmaf(sum, norm, r.bias), w->tag, st->best, me);
+            joins ^= 1; /* between two with the same place all of the team are at a barrier */
         }
         if (flags & QN_T_last) use(st, slot, r.t);
         take_next_task(st, w, me);
@@ -325,7 +326,7 @@ static __device__ __forceinline__ void walk(const qn_crun &a, uint8_t *smem, sha
     } while (end_phase(a, st, &w));
 }
 
-/* Twenty warps get 96 registers each; those that bring weights need few, their two neighbours none, and what they give the others
+/* Twenty warps get 96 registers each; the one that brings weights needs few, its three neighbours none, and what they give the others
  * take, so that those who compute have no stack in their way (SPEED.md). A block can take no more than it gives. */
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 static __device__ __forceinline__ void give_registers() { asm volatile("setmaxnreg.dec.sync.aligned.u32 32;"); }

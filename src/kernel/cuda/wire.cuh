@@ -73,7 +73,6 @@ static __device__ __forceinline__ float2 unpack(uint64_t u)
     return make_float2(__uint_as_float(low & 0xFFFFFF00u), __uint_as_float(__byte_perm(low, high, 0x7604) & 0xFFFFFF00u));
 }
 
-static __device__ __forceinline__ bool has_come(uint64_t u, uint32_t tag) { return (((uint32_t)(u >> 32) ^ tag) & 0xFFFF) == 0; }
 static __device__ __forceinline__ bool both_come(ulonglong2 u, uint32_t tag)
 {
     return ((((uint32_t)(u.x >> 32) ^ tag) | ((uint32_t)(u.y >> 32) ^ tag)) & 0xFFFF) == 0;
@@ -83,13 +82,6 @@ static __device__ __forceinline__ float4 four_of(ulonglong2 u)
 {
     const float2 a = unpack(u.x), b = unpack(u.y);
     return make_float4(a.x, a.y, b.x, b.y);
-}
-
-static __device__ __forceinline__ float2 receive2(uint64_t vector, uint32_t unit, uint32_t tag)
-{
-    uint64_t u = look8(at<const uint64_t>(vector) + unit);
-    while (!has_come(u, tag)) u = look8(at<const uint64_t>(vector) + unit);
-    return unpack(u);
 }
 
 /* ---- a float or a number, 32 bits of tag: for places that are not written every time */
@@ -125,13 +117,6 @@ static __device__ __forceinline__ float sum32(float v)
 {
 #pragma unroll
     for (int o = 16; o; o >>= 1) v += __shfl_xor_sync(~0u, v, o);
-    return v;
-}
-
-static __device__ __forceinline__ float max32(float v)
-{
-#pragma unroll
-    for (int o = 16; o; o >>= 1) v = fmaxf(v, __shfl_xor_sync(~0u, v, o));
     return v;
 }
 
