@@ -278,8 +278,8 @@ static bool take_attend(maker *m)
 
 /* ---- the walk over the plan */
 
-/* No more blocks than have rows of attention's output and of `down`, both as wide as the residual stream: who sends nothing is waited
- * for by nobody, and what such a block has not read yet would be written over a layer later. */
+/* No more blocks than have rows of attention's output and of `down`, both as wide as the residual stream: who sends nothing is
+ * waited for by nobody, and what such a block has not read yet would be written over a layer later. */
 static int blocks_of(const maker *m, u32 d_model) { return qn_maxi(qn_mini(m->s->n_blocks, (int)d_model / 2), 1); }
 
 static bool take_step(maker *m)

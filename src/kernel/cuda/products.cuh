@@ -160,7 +160,7 @@ template <bool BF16> static __device__ __forceinline__ float dot8(uint4 w, float
 template <int KIND, int ROWS, int N>
 static __device__ __forceinline__ void add_floats(const input &in, const uint32_t row[ROWS], uint32_t piece, uint32_t e, float v[ROWS])
 {
-    if (KIND == QN_W_f32) {
+    if constexpr (KIND == QN_W_f32) {
 #pragma unroll
         for (int i = 0; i < N; i++) {
             const uint32_t c = piece + e + 32 * i;
@@ -171,23 +171,23 @@ static __device__ __forceinline__ void add_floats(const input &in, const uint32_
                 v[r] = fmaf(w.x, x.x, fmaf(w.y, x.y, fmaf(w.z, x.z, fmaf(w.w, x.w, v[r]))));
             }
         }
-        return;
-    }
-    float4 x[N], y[N];
-#pragma unroll
-    for (int i = 0; i < N; i++) {
-        const uint32_t at = in.floats + 16 * (piece + e + 32 * i);
-        x[i] = floats_at(at), y[i] = floats_at(at + in.plane_f());
-    }
-#pragma unroll
-    for (int r = 0; r < ROWS; r += 2) {
-        uint4 a[N], b[N];
-#pragma unroll
-        for (int i = 0; i < N; i++) a[i] = lds16(row[r] + 16 * (e + 32 * i)), b[i] = lds16(row[r + 1] + 16 * (e + 32 * i));
+    } else {
+        float4 x[N], y[N];
 #pragma unroll
         for (int i = 0; i < N; i++) {
-            v[r] = dot8<KIND == QN_W_bf16>(a[i], x[i], y[i], v[r]);
-            v[r + 1] = dot8<KIND == QN_W_bf16>(b[i], x[i], y[i], v[r + 1]);
+            const uint32_t at = in.floats + 16 * (piece + e + 32 * i);
+            x[i] = floats_at(at), y[i] = floats_at(at + in.plane_f());
+        }
+#pragma unroll
+        for (int r = 0; r < ROWS; r += 2) {
+            uint4 a[N], b[N];
+#pragma unroll
+            for (int i = 0; i < N; i++) a[i] = lds16(row[r] + 16 * (e + 32 * i)), b[i] = lds16(row[r + 1] + 16 * (e + 32 * i));
+#pragma unroll
+            for (int i = 0; i < N; i++) {
+                v[r] = dot8<KIND == QN_W_bf16>(a[i], x[i], y[i], v[r]);
+                v[r + 1] = dot8<KIND == QN_W_bf16>(b[i], x[i], y[i], v[r + 1]);
+            }
         }
     }
 }
@@ -200,20 +200,20 @@ static __device__ __forceinline__ void add_blocks(const task &t, const input &in
     ints x[N];
 #pragma unroll
     for (int i = 0; i < N; i++) x[i] = ints_of(in, t.piece() + e + 32 * i, turned);
-    if (N == 1) {
+    if constexpr (N == 1) {
 #pragma unroll
         for (int r = 0; r < ROWS; r++) v[r] += dot_block<KIND>(block_of<KIND>(t, row[r], e, turned), x[0]);
-        return;
+    } else {
+        block w[N][ROWS];
+#pragma unroll
+        for (int i = 0; i < N; i++)
+#pragma unroll
+            for (int r = 0; r < ROWS; r++) w[i][r] = block_of<KIND>(t, row[r], e + 32 * i, turned);
+#pragma unroll
+        for (int i = 0; i < N; i++)
+#pragma unroll
+            for (int r = 0; r < ROWS; r++) v[r] += dot_block<KIND>(w[i][r], x[i]);
     }
-    block w[N][ROWS];
-#pragma unroll
-    for (int i = 0; i < N; i++)
-#pragma unroll
-        for (int r = 0; r < ROWS; r++) w[i][r] = block_of<KIND>(t, row[r], e + 32 * i, turned);
-#pragma unroll
-    for (int i = 0; i < N; i++)
-#pragma unroll
-        for (int r = 0; r < ROWS; r++) v[r] += dot_block<KIND>(w[i][r], x[i]);
 }
 
 /* Where rows are few, two pieces at a time: what the second waits for is the first's as well. */
@@ -224,7 +224,7 @@ static __device__ __forceinline__ void add_rows(const task &t, const input &in, 
     const bool turned = KIND == QN_W_q8 && lane & 4; /* 32 bytes apart, lanes 0 and 4 would want the same banks */
     uint32_t row[ROWS], e = t.begin();
     rows_of<ROWS>(t, row);
-    if (ROWS == 2) {
+    if constexpr (ROWS == 2) {
 #pragma unroll 1
         for (; e + 64 <= end; e += 64) {
             if (KIND <= QN_W_bf16) add_floats<KIND, ROWS, 2>(in, row, t.piece(), e + lane, v);
