@@ -77,20 +77,37 @@ bool qn_isa_parse(const char *s, int *isa)
     return false;
 }
 
-const char *qn_cpu_name(void)
+/* The value of a line of /proc/cpuinfo if it is about `what`, else NULL. */
+static const char *value_of(char *line, const char *what)
 {
-    static char name[128]; /* filled once; a race writes the same bytes */
-    if (name[0]) return name;
+    char *colon = strchr(line, ':');
+    const size_t n = strlen(what);
+    if (!colon || colon[1] != ' ' || strncmp(line, what, n) || (line[n] != '\t' && line[n] != ':')) return NULL;
+    colon[strcspn(colon, "\n")] = 0;
+    return colon + 2;
+}
+
+/* Some hosts tell their guests a name without a number, "AMD EPYC", which Zen 4 and Zen 5 share: what was measured on one is not
+ * true of the other, so such a name is completed. */
+static void read_name(char *name, size_t size)
+{
     FILE *f = fopen("/proc/cpuinfo", "re");
-    char line[256];
-    while (f && fgets(line, sizeof line, f)) {
-        char *colon = strchr(line, ':');
-        if (!colon || strncmp(line, "model name", 10)) continue;
-        colon[strcspn(colon, "\n")] = 0;
-        snprintf(name, sizeof name, "%s", colon + 2);
-        break;
+    char line[256], said[96] = "", family[16] = "", model[16] = "";
+    const char *v;
+    while (f && !said[0] && fgets(line, sizeof line, f)) {
+        if ((v = value_of(line, "cpu family"))) snprintf(family, sizeof family, "%.15s", v);
+        else if ((v = value_of(line, "model"))) snprintf(model, sizeof model, "%.15s", v);
+        else if ((v = value_of(line, "model name"))) snprintf(said, sizeof said, "%.95s", v);
     }
     if (f) fclose(f);
-    if (!name[0]) snprintf(name, sizeof name, "unknown CPU");
+    if (!said[0]) snprintf(name, size, "unknown CPU");
+    else if (strpbrk(said, "0123456789") || !family[0] || !model[0]) snprintf(name, size, "%s", said);
+    else snprintf(name, size, "%s (family %s, model %s)", said, family, model);
+}
+
+const char *qn_cpu_name(void)
+{
+    static char name[160]; /* filled once; a race writes the same bytes */
+    if (!name[0]) read_name(name, sizeof name);
     return name;
 }
