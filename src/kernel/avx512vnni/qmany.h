@@ -44,7 +44,7 @@ typedef struct qn_qtile {
 } qn_qtile;
 
 typedef struct qn_opener {
-    void (*open)(const qn_qtile *t); /* unpacks the chunk; multiplies it by 5 or QN_TILE rows on the way */
+    void (*open)(const qn_qtile *t); /* unpacks the chunk; multiplies it by QN_TILE rows on the way */
     size_t panel_bytes;
     qn_plain_kind kind;
     int plains;         /* most blocks at a time; 0: QN_PLAINS */

@@ -46,5 +46,7 @@ const qn_args qn_qlinear_cases[] = {
     { .qlinear = { .n = 1, .rows = 37, .cols = 256 } },  { .qlinear = { .n = 3, .rows = 5, .cols = 512 } },
     { .qlinear = { .n = 7, .rows = 19, .cols = 768 } },  { .qlinear = { .n = 8, .rows = 64, .cols = 96 } },
     { .qlinear = { .n = 12, .rows = 32, .cols = 256 } }, { .qlinear = { .n = 35, .rows = 33, .cols = 1024 } },
-    { .qlinear = { .n = 149, .rows = 3, .cols = 1280 } }, { .qlinear = { .n = 13, .rows = 40, .cols = 2304 } }, { 0 },
+    { .qlinear = { .n = 149, .rows = 3, .cols = 1280 } }, { .qlinear = { .n = 13, .rows = 40, .cols = 2304 } },
+    { .qlinear = { .n = 2, .rows = 48, .cols = 512 } },  { .qlinear = { .n = 5, .rows = 21, .cols = 768 } },
+    { .qlinear = { .n = 10, .rows = 40, .cols = 512 } }, { 0 },
 };
