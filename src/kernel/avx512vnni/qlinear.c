@@ -57,10 +57,10 @@ INLINE void dots(const form f, const qn_bytes *x, const size_t *at, const u8 *p,
     if (R == 1) dot[0] = _mm512_add_epi32(dot[0], odd);
 }
 
-/* What has a scale of its own: a block, or a half of it. Called for each half by name: as a loop gcc 12 kept it and the bounds of its
- * groups, and one row of Q6_K took twice as long. */
-INLINE void scaled(const form f, const qn_bytes *x, const size_t *at, const u8 *p, int sub, const scales *s, const int half, __m512 *acc,
-                   const int R)
+/* What has a scale of its own: a block, or a half of it. Called for each half by name: as a loop gcc 12 kept it and the
+ * bounds of its groups, and one row of Q6_K took twice as long. */
+INLINE void scaled(const form f, const qn_bytes *x, const size_t *at, const u8 *p, int sub, const scales *s, const int half,
+                   __m512 *acc, const int R)
 {
     __m512i dot[FEW_BYTES];
     dots(f, x, at, p, sub, 4 * half, f.halves ? 4 * half + 4 : 8, dot, R);
@@ -85,8 +85,8 @@ INLINE void block(const form f, const qn_bytes *x, const size_t *at, const u8 *p
  * without this and 28 with it, one row of Q6_K 19 and 29 (two threads). Lines that nobody reads again need no place in the
  * caches behind the first: that and 4 KiB instead of 2 made a token of Q4_0 4 % and of Q4_K_M 4 % shorter. One row of Q8_0 has
  * so few instructions that the core does better by itself: 8 % (17.3 ms a token against 18.8, Qwen2.5-0.5B). K types are read in
- * several places of a block at once and want twice the distance: with it a token of Llama-3.2-1B Q4_K_M takes 6 % less (Zen 5, 3 % each
- * for Q6_K and Q4_K). */
+ * several places of a block at once and want twice the distance: with it a token of Llama-3.2-1B Q4_K_M takes 6 % less (Zen 5,
+ * 3 % each for Q6_K and Q4_K). */
 INLINE void fetch_ahead(const u8 *p, size_t bytes, const int ahead)
 {
     UNROLL
@@ -112,10 +112,11 @@ INLINE void tile(const form f, const variant v, const task *t, const int R)
         step[r] = row.step;
     }
     const u8 *p = t->w;
+    const size_t sub_bytes = f.bytes / (size_t)f.blocks;
+    const int ahead = f.blocks > 1 ? 2 * v.ahead : v.ahead;
     for (size_t b = 0; b < nb; b += (size_t)f.blocks, p += f.bytes)
         for (int sub = 0; sub < f.blocks; sub++) {
-            if (v.ahead && (R > 1 || v.q8_too || !plain_bytes(f)))
-                fetch_ahead(p + (size_t)sub * (f.bytes / (size_t)f.blocks), f.bytes / (size_t)f.blocks, f.blocks > 1 ? 2 * v.ahead : v.ahead);
+            if (ahead && (R > 1 || v.q8_too || !plain_bytes(f))) fetch_ahead(p + (size_t)sub * sub_bytes, sub_bytes, ahead);
             block(f, &a->x, at, p, sub, acc, R);
             UNROLL
             for (int r = 0; r < R; r++) at[r] += step[r];
