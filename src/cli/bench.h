@@ -1,5 +1,6 @@
 /* bench.h - what the parts of `quern bench` share. cmd_bench.c reads the options and walks models, settings and tests;
- * bench_run.c takes samples; bench_against.c gets another engine's; bench_print.c writes rows. */
+ * bench_run.c takes samples; bench_others.c watches who else runs meanwhile; bench_against.c gets another engine's samples;
+ * bench_print.c writes rows. */
 #ifndef QN_BENCH_H
 #define QN_BENCH_H
 
@@ -38,6 +39,10 @@ typedef struct qn_rival {
     cpu_set_t allowed;           /* where this process might run when it began */
 } qn_rival;
 
+/* What the cores did up to a moment, and what became of samples between such moments: seconds of all cores, added up. */
+typedef struct qn_core_use { u64 at_ns; int cores; bool known; double others_s, host_s; } qn_core_use;
+typedef struct qn_others { double all_s, others_s, host_s; } qn_others;
+
 typedef struct qn_bench_result {
     qn_bench_test test;
     const qn_bench_setup *setup;
@@ -49,7 +54,8 @@ typedef struct qn_bench_result {
     const char *arithmetic;      /* which ceiling the prompt is held against: "f32", "bf16" or "int8"; NULL: none */
     double share;                /* of the ceiling: the least time they take / the time it took, at the median; 0: unknown */
     double switches_s;           /* involuntary context switches per second */
-    double load;                 /* load average before the run; -1: unknown */
+    double load;                 /* load average before the run; -1: unknown. Told, and no reason for anything */
+    qn_others others;            /* while our samples were taken */
     bool disturbed;
     qn_memory memory;
     char time[32];               /* when it began, ISO 8601, UTC */
@@ -72,6 +78,15 @@ void qn_bench_result_close(qn_bench_result *r);
 const char *qn_bench_name(const qn_bench_test *t, char out[64]);
 /* What else the machine did while r was measured, as a sentence; NULL: nothing worth telling. */
 const char *qn_bench_disturbance(const qn_bench_result *r, char out[160]);
+
+/* ---- bench_others.c */
+
+qn_core_use qn_core_use_now(void);
+void qn_core_use_add(qn_others *o, const qn_core_use *from, const qn_core_use *to);
+/* Of all cores' time: what other programs took, and what the host of a virtual machine did not give; 0: nothing, or unknown. */
+double qn_others_share(const qn_others *o);
+double qn_host_share(const qn_others *o);
+bool qn_others_disturb(const qn_others *o);
 
 /* ---- bench_against.c */
 

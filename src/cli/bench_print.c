@@ -160,6 +160,8 @@ static void put_more(fields *fs, const qn_bench_result *r)
     put_count(fs, "scratch_bytes", r->memory.scratch);
     put_flag(fs, "disturbed", r->disturbed);
     put_real(fs, "switches_s", r->switches_s);
+    put_real(fs, "others_share", qn_others_share(&r->others));
+    put_real(fs, "host_share", qn_host_share(&r->others));
     put_real(fs, "load_average", r->load);
     put_count(fs, "bytes_read", r->bytes);
     put_count(fs, "flops", r->flops);

@@ -178,11 +178,11 @@ const char *qn_bench_disturbance(const qn_bench_result *r, char out[160])
 {
     const qn_stats *t = &r->ns_stats;
     const double spread = r->n > 2 && t->p50 > 0 ? (t->max - t->min) / t->p50 : 0;
-    const double most_load = 0.5 * qn_cpu_threads();
     const double most_switches = (double)MOST_SWITCHES * qn_engine_threads(r->setup->engine);
-    if (spread <= MOST_SPREAD && r->switches_s <= most_switches && r->load <= most_load) return NULL;
-    snprintf(out, 160, "samples spread over %.0f %% of the median, %.0f involuntary context switches a second, load average %.1f "
-             "before the run", 100 * spread, r->switches_s, r->load < 0 ? 0 : r->load);
+    if (spread <= MOST_SPREAD && r->switches_s <= most_switches && !qn_others_disturb(&r->others)) return NULL;
+    snprintf(out, 160, "samples spread over %.0f %% of the median, %.0f involuntary context switches a second, others took %.1f %% "
+             "of the cores, the host %.1f %%", 100 * spread, r->switches_s, 100 * qn_others_share(&r->others),
+             100 * qn_host_share(&r->others));
     return out;
 }
 
@@ -213,11 +213,14 @@ static bool take_sample(qn_bench_setup *s, qn_bench_result *r, int i, double *sw
 {
     const qn_bench_test *t = &r->test;
     const long before = switches();
+    const qn_core_use from = qn_core_use_now();
     const u64 start = qn_now_ns();
     if (!read_prompt(s, t->n_prompt, e) || !generate(s, t->n_gen, e)) return false;
     r->ns[i] = (double)(qn_now_ns() - start);
     r->ts[i] = (t->n_prompt + t->n_gen) * 1e9 / r->ns[i];
     *switched += (double)(switches() - before);
+    const qn_core_use to = qn_core_use_now();
+    qn_core_use_add(&r->others, &from, &to);
     record(s, t, i, t->n_prompt + t->n_gen, start);
     qn_session_rewind(s->session, t->n_depth);
     return true;

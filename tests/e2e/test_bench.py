@@ -27,8 +27,8 @@ THEIRS = """build_commit build_number cpu_info gpu_info backends model_filename 
 # what its script for comparing builds needs besides
 NEEDED = """n_cpu_moe tensor_buft_overrides embeddings cpu_mask cpu_strict poll load_mode no_kv_offload split_mode main_gpu
     tensor_split fit_target fit_min_ctx""".split()
-OURS = """median_ts lo_ts hi_ts load_ns first_token_ns peak_rss_bytes kv_bytes scratch_bytes disturbed ceiling_read_huge_bytes_s ceiling_flop_s
-    share_of_ceiling isa against""".split()
+OURS = """median_ts lo_ts hi_ts load_ns first_token_ns peak_rss_bytes kv_bytes scratch_bytes disturbed others_share host_share
+    ceiling_read_huge_bytes_s ceiling_flop_s share_of_ceiling isa against""".split()
 
 
 def bench(*args, **more):
@@ -43,6 +43,20 @@ def rows(*args):
 
 def list_of(*args):
     return [(r["n_prompt"], r["n_gen"], r["n_depth"]) for r in rows(MODEL, "-r", "1", "-t", "1", "--no-ceilings", "-q", *args)]
+
+
+def test_who_else_runs_is_seen_and_said():
+    """A program that computes beside the samples is counted; it alone is why, not what the load average remembers."""
+    busy = subprocess.Popen([sys.executable, "-c", "import time\nend = time.time() + 60\nwhile time.time() < end: pass"])
+    try:
+        d = bench(MODEL, "-p", "0", "-n", "64", "-r", "120", "-t", "1", "--no-ceilings", "-v", "-o", "json")
+    finally:
+        busy.kill()
+        busy.wait()
+    (r,) = d.json()
+    assert sum(r["samples_ns"]) > 5e7, "samples too short for a clock of ticks"
+    assert r["others_share"] > 0.4 / os.cpu_count() and r["disturbed"]
+    assert "others took" in d.err and "-v says why" in d.err
 
 
 def test_json_keys_and_figures():
