@@ -180,8 +180,8 @@ const char *qn_bench_disturbance(const qn_bench_result *r, char out[160])
     const double spread = r->n > 2 && t->p50 > 0 ? (t->max - t->min) / t->p50 : 0;
     const double most_switches = (double)MOST_SWITCHES * qn_engine_threads(r->setup->engine);
     if (spread <= MOST_SPREAD && r->switches_s <= most_switches && !qn_others_disturb(&r->others)) return NULL;
-    snprintf(out, 160, "samples spread over %.0f %% of the median, %.0f involuntary context switches a second, others took %.1f %% "
-             "of the cores, the host %.1f %%", 100 * spread, r->switches_s, 100 * qn_others_share(&r->others),
+    snprintf(out, 160, "samples spread over %.0f %% of the median, %.0f involuntary context switches a second, others took "
+             "%.1f %% of the cores, the host %.1f %%", 100 * spread, r->switches_s, 100 * qn_others_share(&r->others),
              100 * qn_host_share(&r->others));
     return out;
 }

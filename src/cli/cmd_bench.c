@@ -297,8 +297,8 @@ static bool run_all(bench *b, qn_err *e)
                        qn_bench_print_end(&b->err, b->ceilings, b->n_ceilings, &late);
     if (ok && !ended) *e = late;
     if (b->n_disturbed)
-        qn_cli_note(b->c, "The machine was disturbed in %d of %d tests: absolute figures mean little, -v says why.", b->n_disturbed,
-                    b->n_run);
+        qn_cli_note(b->c, "The machine was disturbed in %d of %d tests: absolute figures mean little, -v says why.",
+                    b->n_disturbed, b->n_run);
     return ok && ended;
 }
 
