@@ -16,7 +16,6 @@
 
 #define SEED 1
 #define MOST_SPREAD 0.10  /* of the median, from least to most: a quiet machine stays below 3 % */
-#define MOST_SWITCHES 20  /* a second and thread: housekeeping makes a few; a busy neighbour on the core 25 and more */
 
 /* The kernel forgets the process's highest resident size, so that the next model gets its own. Best effort. */
 static void forget_peak(void)
@@ -178,8 +177,7 @@ const char *qn_bench_disturbance(const qn_bench_result *r, char out[160])
 {
     const qn_stats *t = &r->ns_stats;
     const double spread = r->n > 2 && t->p50 > 0 ? (t->max - t->min) / t->p50 : 0;
-    const double most_switches = (double)MOST_SWITCHES * qn_engine_threads(r->setup->engine);
-    if (spread <= MOST_SPREAD && r->switches_s <= most_switches && !qn_others_disturb(&r->others)) return NULL;
+    if (spread <= MOST_SPREAD && !qn_others_disturb(&r->others)) return NULL;
     snprintf(out, 160, "samples spread over %.0f %% of the median, %.0f involuntary context switches a second, others took "
              "%.1f %% of the cores, the host %.1f %%", 100 * spread, r->switches_s, 100 * qn_others_share(&r->others),
              100 * qn_host_share(&r->others));
