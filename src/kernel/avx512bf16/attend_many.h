@@ -1,7 +1,7 @@
 /* attend_many.h - more than FEW queries, as in a prompt: lanes are queries all the way, WIDE of them at a time, so that the
  * softmax has nothing to add up across lanes. A block of K and V is decoded once for all queries of the group. Every query sees
- * the operations of attend_few.h in the same order: the bits are the same. Where a query does not see a token, its lane is
- * masked out: weight zero times a value that is no number would not be zero. */
+ * the operations of attend_few.h in the same order: the bits are the same. Where some queries of a tile see a token and others do
+ * not, lanes are masked out: weight zero times a value that is no number would not be zero. What nobody sees is left out. */
 #ifndef QN_ATTEND_MANY_H
 #define QN_ATTEND_MANY_H
 
@@ -49,15 +49,24 @@ INLINE void score_many(group *g, const u32 *x, int t, const int m)
         UNROLL for (int j = 0; j < m; j++) _mm512_store_ps(g->s + (t + r) * WIDE + j * LANES, sum[r][j]);
 }
 
-/* TALL values from i on, m vectors of queries. part: some do not see all tokens. */
-INLINE void blend_many(group *g, float *acc, int i, const __m512 *keep, const bool part, const int m)
+/* Of the pairs of tokens of a block: any .. any_end-1 are seen by somebody in the tile, all .. all_end-1 by everybody. */
+typedef struct span { int any, any_end, all, all_end; } span;
+
+/* What m vectors of queries from q on see; earlier queries never see later tokens than others do. */
+static span span_of(const group *g, int q, int block, int m)
 {
-    __m512 sum[TALL][2];
-    acc += i * WIDE;
-    UNROLL for (int r = 0; r < TALL; r++)
-        UNROLL for (int j = 0; j < m; j++) sum[r][j] = _mm512_mul_ps(_mm512_load_ps(acc + r * WIDE + j * LANES), keep[j]);
-    const u32 *v = g->v + i;
-    for (int t = 0; t < BLOCK / 2; t++, v += g->d) {
+    const int last = q + m * LANES - 1, at = block * BLOCK;
+    span v = { qn_maxi(g->from[q] - at, 0) / 2, (qn_mini(g->to[last] - at, BLOCK) + 1) / 2,
+               (qn_maxi(g->from[last] - at, 0) + 1) / 2, qn_mini(g->to[q] - at, BLOCK) / 2 };
+    if (v.all >= v.all_end) v.all = v.all_end = v.any_end;
+    return v;
+}
+
+/* Pairs begin .. end-1 of tokens to the sums of TALL values from i on. part: some queries do not see all of them. */
+INLINE void blend_pairs(const group *g, __m512 (*sum)[2], int i, int begin, int end, const bool part, const int m)
+{
+    const u32 *v = g->v + begin * g->d + i;
+    for (int t = begin; t < end; t++, v += g->d) {
         __m512i p[2], seen[2];
         UNROLL for (int j = 0; j < m; j++) {
             p[j] = _mm512_load_si512(g->p + t * WIDE + j * LANES);
@@ -72,6 +81,18 @@ INLINE void blend_many(group *g, float *acc, int i, const __m512 *keep, const bo
             }
         }
     }
+}
+
+/* TALL values from i on, m vectors of queries */
+INLINE void blend_many(const group *g, float *acc, int i, const __m512 *keep, span v, const int m)
+{
+    __m512 sum[TALL][2];
+    acc += i * WIDE;
+    UNROLL for (int r = 0; r < TALL; r++)
+        UNROLL for (int j = 0; j < m; j++) sum[r][j] = _mm512_mul_ps(_mm512_load_ps(acc + r * WIDE + j * LANES), keep[j]);
+    blend_pairs(g, sum, i, v.any, v.all, true, m);
+    blend_pairs(g, sum, i, v.all, v.all_end, false, m);
+    blend_pairs(g, sum, i, v.all_end, v.any_end, true, m);
     UNROLL for (int r = 0; r < TALL; r++)
         UNROLL for (int j = 0; j < m; j++) _mm512_store_ps(acc + r * WIDE + j * LANES, sum[r][j]);
 }
@@ -84,31 +105,43 @@ INLINE __mmask16 sees(const group *g, int q, int t)
            _mm512_cmpgt_epi32_mask(_mm512_load_si512(g->to + q), at);
 }
 
-/* Takes away the scores of what is not seen, and notes it. */
-static void hide_many(group *g, int q, int block, int m)
+/* Takes away the scores of pair t where it is not seen, and notes it. */
+INLINE void hide_pair(group *g, int q, int block, int t, int m)
 {
-    for (int t = 0; t < BLOCK; t += 2) {
-        for (int j = 0; j < m; j++) {
-            const int token = block * BLOCK + t, at = q + j * LANES;
-            const __mmask16 first = sees(g, at, token), second = sees(g, at, token + 1);
-            float *s = g->s + t * WIDE + j * LANES;
-            const __m512 none = _mm512_set1_ps(-INFINITY);
-            _mm512_store_ps(s, _mm512_mask_mov_ps(none, first, _mm512_load_ps(s)));
-            _mm512_store_ps(s + WIDE, _mm512_mask_mov_ps(none, second, _mm512_load_ps(s + WIDE)));
-            _mm512_store_si512(g->seen + t / 2 * WIDE + j * LANES,
-                               _mm512_or_si512(_mm512_maskz_set1_epi32(first, (i32)SEEN_FIRST),
-                                               _mm512_maskz_set1_epi32(second, (i32)SEEN_SECOND)));
-        }
+    for (int j = 0; j < m; j++) {
+        const int token = block * BLOCK + 2 * t, at = q + j * LANES;
+        const __mmask16 first = sees(g, at, token), second = sees(g, at, token + 1);
+        float *s = g->s + 2 * t * WIDE + j * LANES;
+        const __m512 none = _mm512_set1_ps(-INFINITY);
+        _mm512_store_ps(s, _mm512_mask_mov_ps(none, first, _mm512_load_ps(s)));
+        _mm512_store_ps(s + WIDE, _mm512_mask_mov_ps(none, second, _mm512_load_ps(s + WIDE)));
+        _mm512_store_si512(g->seen + t * WIDE + j * LANES, _mm512_or_si512(_mm512_maskz_set1_epi32(first, (i32)SEEN_FIRST),
+                                                                           _mm512_maskz_set1_epi32(second, (i32)SEEN_SECOND)));
     }
 }
 
-/* as weigh_one: token t of a page is added to those of the other pages first, then by halves as sum() does */
-INLINE __m512 weigh_tokens(const float *s, u32 *p, __m512 base)
+#define PAIRS (QN_PAGE / 2)            /* of tokens in a page */
+
+/* The pages that somebody sees tokens of */
+INLINE int first_page(span v) { return v.any / PAIRS; }
+INLINE int pages_end(span v) { return (v.any_end + PAIRS - 1) / PAIRS; }
+
+static void hide_many(group *g, int q, int block, span v, int m)
 {
+    for (int t = first_page(v) * PAIRS; t < v.all; t++) hide_pair(g, q, block, t, m);
+    for (int t = v.all_end; t < pages_end(v) * PAIRS; t++) hide_pair(g, q, block, t, m);
+}
+
+/* as weigh_one: token t of a page is added to those of the other pages first, then by halves as sum() does */
+INLINE __m512 weigh_tokens(const float *s, u32 *p, __m512 base, span v)
+{
+    const int begin = first_page(v), end = pages_end(v);
     __m512 sum[LANES];
     for (int t = 0; t < LANES; t += 2) {
         __m512 w[BLOCK_PAGES][2];
         UNROLL for (int j = 0; j < BLOCK_PAGES; j++) {
+            w[j][0] = w[j][1] = _mm512_setzero_ps();
+            if (j < begin || j >= end) continue;
             UNROLL for (int k = 0; k < 2; k++)
                 w[j][k] = exp2_below(_mm512_sub_ps(_mm512_load_ps(s + (j * LANES + t + k) * WIDE), base));
             _mm512_store_si512(p + (j * LANES + t) / 2 * WIDE, pair_floats(w[j][0], w[j][1]));
@@ -122,14 +155,18 @@ INLINE __m512 weigh_tokens(const float *s, u32 *p, __m512 base)
 }
 
 /* Scores of the vector of queries from q on, j of its tile, to weights. Returns what the sums so far must be scaled with. */
-INLINE __m512 weigh_many(group *g, int q, int j)
+INLINE __m512 weigh_many(group *g, int q, int j, span v)
 {
     const float *s = g->s + j * LANES;
-    __m512 most = _mm512_set1_ps(-INFINITY);
-    for (int t = 0; t < BLOCK; t++) most = _mm512_max_ps(_mm512_load_ps(s + t * WIDE), most); /* NaN is passed over */
-    const __m512 before = _mm512_load_ps(g->top + q), now = _mm512_max_ps(most, before);
+    __m512 most[4];                    /* one would wait for itself */
+    UNROLL for (int i = 0; i < 4; i++) most[i] = _mm512_set1_ps(-INFINITY);
+    for (int t = first_page(v) * QN_PAGE; t < pages_end(v) * QN_PAGE; t += 4)
+        UNROLL for (int i = 0; i < 4; i++) /* NaN is passed over */
+            most[i] = _mm512_max_ps(_mm512_load_ps(s + (t + i) * WIDE), most[i]);
+    most[0] = _mm512_max_ps(_mm512_max_ps(most[0], most[1]), _mm512_max_ps(most[2], most[3]));
+    const __m512 before = _mm512_load_ps(g->top + q), now = _mm512_max_ps(most[0], before);
     const __mmask16 none = _mm512_cmp_ps_mask(now, _mm512_set1_ps(-INFINITY), _CMP_EQ_OQ);
-    const __m512 total = weigh_tokens(s, g->p + j * LANES, _mm512_mask_mov_ps(now, none, _mm512_setzero_ps()));
+    const __m512 total = weigh_tokens(s, g->p + j * LANES, _mm512_mask_mov_ps(now, none, _mm512_setzero_ps()), v);
     const __mmask16 same = _mm512_cmp_ps_mask(now, before, _CMP_EQ_OQ);
     const __m512 keep = _mm512_mask_mov_ps(exp2_below(_mm512_sub_ps(before, now)), same, _mm512_set1_ps(1));
     _mm512_store_ps(g->top + q, now);
@@ -137,26 +174,15 @@ INLINE __m512 weigh_many(group *g, int q, int j)
     return keep;
 }
 
-/* Do all queries of the tile see the whole block? */
-static bool whole(const group *g, int q, int block, int m)
-{
-    for (int j = 0; j < m; j++)
-        if ((sees(g, q + j * LANES, block * BLOCK) & sees(g, q + j * LANES, (block + 1) * BLOCK - 1)) != 0xFFFF) return false;
-    return true;
-}
-
 INLINE void take_tile_many(group *g, int q, int block, const int m)
 {
+    const span v = span_of(g, q, block, m);
     __m512 keep[2];
     float *acc = g->acc + q * g->d;
-    for (int t = 0; t < BLOCK; t += TALL) score_many(g, g->x + q * g->d / 2, t, m);
-    const bool part = !whole(g, q, block, m);
-    if (part) hide_many(g, q, block, m);
-    UNROLL for (int j = 0; j < m; j++) keep[j] = weigh_many(g, q + j * LANES, j);
-    for (int i = 0; i < g->a->d_head; i += TALL) {
-        if (part) blend_many(g, acc, i, keep, true, m);
-        else blend_many(g, acc, i, keep, false, m);
-    }
+    for (int t = 2 * v.any / TALL * TALL; t < 2 * v.any_end; t += TALL) score_many(g, g->x + q * g->d / 2, t, m);
+    hide_many(g, q, block, v, m);
+    UNROLL for (int j = 0; j < m; j++) keep[j] = weigh_many(g, q + j * LANES, j, v);
+    for (int i = 0; i < g->a->d_head; i += TALL) blend_many(g, acc, i, keep, v, m);
 }
 
 static void take_block_many(group *g, int block)
