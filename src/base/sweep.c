@@ -5,20 +5,19 @@
 
 #include "base/clock.h"
 
-typedef u64 wide __attribute__((vector_size(64), aligned(64))); /* one cache line; the compiler splits it as it must */
+enum { LINE = 64, WORDS = LINE / sizeof(u64), AHEAD = 8192 };
 
+/* A word of each line: the line comes whole, and what is done with it must not count. Sums of whole lines, which gcc 12 keeps on
+ * the stack, made 33 GB/s of what is 45 (one thread, Zen 5), and products of weights read at 120 % of that. */
 u64 qn_sweep_bytes(const void *p, size_t n)
 {
-    const wide *at = p, *end = at + n / sizeof *at;
-    wide a = { 0 }, b = { 0 }, c = { 0 }, d = { 0 };
-    for (; at < end; at += 4) {
-        a ^= at[0];
-        b ^= at[1];
-        c ^= at[2];
-        d ^= at[3];
+    const u64 *at = p, *end = at + n / sizeof *at;
+    u64 bits = 0;
+    for (; at < end; at += 4 * WORDS) {
+        for (int i = 0; i < 4; i++) __builtin_prefetch((const u8 *)at + AHEAD + i * LINE, 0, 0);
+        bits ^= at[0] ^ at[WORDS] ^ at[2 * WORDS] ^ at[3 * WORDS];
     }
-    a ^= b ^ c ^ d;
-    return a[0] ^ a[1] ^ a[2] ^ a[3] ^ a[4] ^ a[5] ^ a[6] ^ a[7];
+    return bits;
 }
 
 typedef struct sweep { const u8 *p; int pages; _Atomic u64 *sink; } sweep;

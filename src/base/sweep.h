@@ -4,13 +4,13 @@
 
 #include "base/pool.h"
 
-/* Reads n bytes (a multiple of 256, 64-byte aligned) and returns a value that depends on all of them. */
+/* Brings n bytes (a multiple of 256, 64-byte aligned) line by line and returns a value that depends on each line. */
 u64 qn_sweep_bytes(const void *p, size_t n);
 
 enum { QN_SWEEP_PAGE = 4096 };
 
 /* All lanes of the pool, each its share of whole pages (what is left behind the last whole page is not read); returns the
- * nanoseconds it took. *sink depends on everything that was read. */
+ * nanoseconds it took. *sink depends on every line. */
 u64 qn_sweep(qn_pool *pool, const void *p, size_t n, u64 *sink);
 
 #endif
