@@ -12,6 +12,10 @@
  * shorter, each that did not lets them grow. On a machine with other work long spins fail and only burn the time slice that
  * this thread will need; when lanes outnumber the cores nobody spins at all.
  *
+ * Who waits lets memory go on: a lane asks for the beginning of its share of the weights that come next, while others end their
+ * pieces or the caller does the small steps between two products. A token of SmolLM2 Q4_1 takes 3 % less, of Qwen2.5-0.5B Q4_0
+ * 1.5 % (2 lanes, Zen 5, where memory gave 52 GB/s and the token was at 97 % of it).
+ *
  * Workers are pinned, the caller is not: it is the program's own thread. Where the system has put it on a worker's core, that
  * worker moves to the core that is left. (They shared one core for as long as the system liked, some 100 ms after a pause: a job
  * of two pieces of 1 us took 2.3 us, or 10 while the worker had to be woken, with the other core idle; 1.3 now.) */
@@ -31,6 +35,8 @@
 #define SPIN_MOST 200000u
 #define SPIN_LEAST 3000u
 #define SPIN_GROWTH 2000u
+#define SOON_BYTES ((size_t)256 << 10)      /* of what comes next, a lane: 64 KiB gain half of it, 512 no more; L2 has more room */
+#define SOON_LINES 4                        /* between two looks at whether the wait is over */
 #define PIECE_BITS 20                       /* of the ticket; the job's number has the 24 that are left: none comes back */
 #define MOST_PIECES ((1 << PIECE_BITS) - 1) /* while a lane stands between two instructions */
 
@@ -39,10 +45,14 @@ typedef struct qn_signal { atomic_uint value, sleepers; char pad[56]; } qn_signa
 
 typedef struct worker { qn_pool *pool; int i, cpu; pthread_t thread; } worker;
 
+/* What a lane knows of waiting: how long to spin (0: never), and how far it is with asking for what comes next. Addresses are
+ * numbers here, since what is asked for need not exist. */
+typedef struct waiter { u32 spin_ns; uintptr_t next, at, end; } waiter;
+
 struct qn_pool {
     int n, n_started;
     bool spin;
-    u32 spin_ns;                            /* how long the caller spins */
+    waiter caller;
     _Atomic(qn_job) job;
     _Atomic(const void *) args;
     char pad[64];
@@ -50,6 +60,9 @@ struct qn_pool {
     char pad2[64];
     qn_signal start;                        /* value: generation; a new one means that a job is there */
     qn_signal left;                         /* value: pieces that are not done */
+    _Atomic(const u8 *) soon;               /* qn_soon, read value by value: a mixture of two asks for memory that nobody wants */
+    atomic_int soon_units;                  /* or that is not there, which does no harm */
+    atomic_size_t soon_unit_bytes;
     atomic_bool quit;
     worker *workers;                        /* [n], lane 0 is the caller: its core is the one that no worker has */
     int caller_cpu;                         /* where the caller was last; no worker is there */
@@ -79,19 +92,39 @@ static void relax(void) { __builtin_ia32_pause(); }
 static void relax(void) { __asm__ volatile("" ::: "memory"); }
 #endif
 
-/* Waits until the value is another than old; returns it. *spin_ns: how long to spin, 0 for never. */
-static u32 wait_change(qn_signal *s, u32 old, u32 *spin_ns)
+/* This lane's share of what comes next, unless it knows it already. */
+static void learn_next(const qn_pool *p, waiter *w)
+{
+    const uintptr_t next = (uintptr_t)atomic_load_explicit(&p->soon, memory_order_relaxed);
+    if (next == w->next) return;
+    const int units = atomic_load_explicit(&p->soon_units, memory_order_relaxed);
+    const size_t unit_bytes = atomic_load_explicit(&p->soon_unit_bytes, memory_order_relaxed);
+    const qn_lane mine = lane_of(self, p->n);
+    const size_t from = (size_t)lane_begin(units, mine) * unit_bytes, to = (size_t)lane_end(units, mine) * unit_bytes;
+    w->next = next;
+    w->at = next + from;
+    w->end = next + (to - from < SOON_BYTES ? to : from + SOON_BYTES);
+}
+
+static void ask_for_next(waiter *w)
+{
+    for (int i = 0; i < SOON_LINES && w->at < w->end; i++, w->at += 64) __builtin_prefetch((const void *)w->at, 0, 2); /* to L2 */
+}
+
+/* Waits until the value is another than old; returns it. */
+static u32 wait_change(const qn_pool *p, qn_signal *s, u32 old, waiter *w)
 {
     u32 v;
-    const u64 until = *spin_ns ? qn_now_ns() + *spin_ns : 0;
+    const u64 until = w->spin_ns ? qn_now_ns() + w->spin_ns : 0;
+    learn_next(p, w);
     do {
-        for (int i = 0; i < 64; i++, relax()) {
+        for (int i = 0; i < 64; i++, w->at < w->end ? ask_for_next(w) : relax()) {
             if ((v = atomic_load_explicit(&s->value, memory_order_acquire)) == old) continue;
-            if (*spin_ns && *spin_ns < SPIN_MOST) *spin_ns += SPIN_GROWTH;
+            if (w->spin_ns && w->spin_ns < SPIN_MOST) w->spin_ns += SPIN_GROWTH;
             return v;
         }
-    } while (*spin_ns && qn_now_ns() < until);
-    if (*spin_ns) *spin_ns = *spin_ns / 4 > SPIN_LEAST ? *spin_ns / 4 : SPIN_LEAST;
+    } while (w->spin_ns && qn_now_ns() < until);
+    if (w->spin_ns) w->spin_ns = w->spin_ns / 4 > SPIN_LEAST ? w->spin_ns / 4 : SPIN_LEAST;
     while ((v = atomic_load_explicit(&s->value, memory_order_acquire)) == old) sleep_on(s, old);
     return v;
 }
@@ -119,12 +152,12 @@ static void take_pieces(qn_pool *p)
 
 static void *work(void *arg)
 {
-    const worker *w = arg;
-    qn_pool *p = w->pool;
-    u32 spin_ns = p->spin ? SPIN_MOST : 0;
-    self = w->i;
+    const worker *me = arg;
+    qn_pool *p = me->pool;
+    waiter w = { .spin_ns = p->spin ? SPIN_MOST : 0 };
+    self = me->i;
     for (u32 seen = 0;;) {
-        seen = wait_change(&p->start, seen, &spin_ns);
+        seen = wait_change(p, &p->start, seen, &w);
         if (atomic_load(&p->quit)) return NULL;
         take_pieces(p);
     }
@@ -162,7 +195,7 @@ qn_pool *qn_pool_open(int threads, qn_err *e)
     if (!p) return NULL;
     p->n = threads > 0 ? threads : places.threads;
     p->spin = p->n <= places.threads;
-    p->spin_ns = p->spin ? SPIN_MOST : 0;
+    p->caller.spin_ns = p->spin ? SPIN_MOST : 0;
     p->workers = qn_new_array((size_t)p->n, sizeof *p->workers, e);
     bool ok = p->workers != NULL;
     p->caller_cpu = -1;
@@ -186,6 +219,13 @@ void qn_pool_close(qn_pool *p)
 
 int qn_pool_n(const qn_pool *p) { return p->n; }
 
+void qn_pool_soon(qn_pool *p, qn_soon next)
+{
+    atomic_store_explicit(&p->soon_units, next.units, memory_order_relaxed);
+    atomic_store_explicit(&p->soon_unit_bytes, next.unit_bytes, memory_order_relaxed);
+    atomic_store_explicit(&p->soon, next.at, memory_order_relaxed);
+}
+
 void qn_pool_run(qn_pool *p, qn_job job, const void *args) { qn_pool_share(p, job, args, p->n); }
 
 void qn_pool_share(qn_pool *p, qn_job job, const void *args, int pieces)
@@ -204,5 +244,5 @@ void qn_pool_share(qn_pool *p, qn_job job, const void *args, int pieces)
     wake(&p->start);
     take_pieces(p);
     for (u32 left; (left = atomic_load_explicit(&p->left.value, memory_order_acquire)) != 0;)
-        wait_change(&p->left, left, &p->spin_ns);
+        wait_change(p, &p->left, left, &p->caller);
 }

@@ -4,6 +4,9 @@
 #include <limits.h>
 #include <string.h>
 
+#include "kernel/bpanel.h"
+#include "kernel/fpanel.h"
+
 static bool make_room(qn_plan *p, qn_err *e)
 {
     if (p->n < p->cap) return true;
@@ -67,6 +70,19 @@ static bool streams(qn_op op, const qn_args *args, int lanes)
     return product_of(op, args).rows && qn_ops[op].cost(&one, 0).bytes >= (u64)lanes * STREAM_BYTES;
 }
 
+/* Weights by the unit in which lanes share them: a panel, or a row that lies as in the file. */
+static qn_soon weights_of(qn_op op, const qn_args *a)
+{
+    const int panels = (product_of(op, a).rows + QN_PANEL - 1) / QN_PANEL;
+    switch (op) {
+    case OP_linear: return (qn_soon){ a->linear.w, a->linear.rows, qn_dtype_bytes(a->linear.type, (size_t)a->linear.cols) };
+    case OP_qlinear: return (qn_soon){ a->qlinear.panels, panels, qn_panel_bytes(a->qlinear.type, QN_PANEL, a->qlinear.cols) };
+    case OP_blinear: return (qn_soon){ a->blinear.panels, panels, qn_bpanel_bytes(a->blinear.cols) };
+    case OP_plinear: return (qn_soon){ a->plinear.panels, panels, qn_fpanel_bytes(a->plinear.type, QN_PANEL, a->plinear.cols) };
+    default: return (qn_soon){ 0 };
+    }
+}
+
 /* With many rows a step takes milliseconds, and a lane that is held up for a time slice must not keep 1/8 of that: 16 pieces a
  * lane instead of 4 took 4 % from a prompt of 512 (Qwen2.5-0.5B Q8_0, 2 lanes). Tiles make 32 outputs at a time: pieces of whole
  * tiles, of one size but the last. A matrix with fewer tiles than lanes is cut by its kernel along the other side too. */
@@ -90,12 +106,24 @@ int qn_pieces(qn_op op, const qn_args *args, int bucket, int lanes)
     return op == OP_attend ? CUTS_FEW * lanes : lanes;
 }
 
+/* Twice around: behind the last step comes the first one of the next token. */
+static void say_what_comes(qn_plan *p)
+{
+    qn_soon soon = { 0 };
+    for (int i = 2 * p->n - 1; i >= 0; i--) {
+        qn_step *s = &p->steps[i % p->n];
+        s->soon = soon;
+        if (s->streams) soon = weights_of(s->op, &s->args);
+    }
+}
+
 bool qn_plan_finish(qn_plan *p, int lanes, qn_err *e)
 {
     for (qn_step *s = p->steps; s < p->steps + p->n; s++) {
         for (int b = 0; b < N_BUCKETS; b++) s->pieces[b] = qn_pieces(s->op, &s->args, b, lanes);
         s->streams = streams(s->op, &s->args, lanes);
     }
+    say_what_comes(p);
     for (int i = 0, run = 1; i + 1 < p->n; i++) {
         qn_step *s = &p->steps[i];
         const void *x = product_of(s->op, &s->args).x, *next = product_of(s[1].op, &s[1].args).x;

@@ -27,6 +27,7 @@ typedef struct qn_step {
     int alone;              /* passes of at most this many rows run on the caller: too little work to wake the others for */
     int pieces[N_BUCKETS];  /* that lanes share: one that is late takes fewer */
     bool streams;           /* with few rows it mostly reads weights, enough of them to be cut unevenly: exec.c */
+    qn_soon soon;           /* the weights of the next step that streams; behind the last one it is the first */
     bool with_next;         /* the next step does not need this one: exec runs them together */
 } qn_step;
 

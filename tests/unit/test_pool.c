@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include <stdatomic.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -57,6 +58,30 @@ static void every_piece_once(void **state)
         }
         qn_pool_close(p);
     }
+}
+
+/* What comes next is asked for and never read: a page that nobody may touch, an address that is none, more than there is. */
+static void what_comes_next_is_not_read(void **state)
+{
+    (void)state;
+    qn_err e;
+    const long page = sysconf(_SC_PAGESIZE);
+    u8 *shut = mmap(NULL, (size_t)page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(shut, MAP_FAILED);
+    const qn_soon soon[] = { { shut, 16, (size_t)page / 16 }, { (const u8 *)64, 3, 4096 }, { shut, 1 << 20, 1 << 20 }, { 0 } };
+    for (int threads = 1; threads <= 3; threads++) {
+        qn_pool *p = qn_pool_open(threads, &e);
+        assert_non_null(p);
+        int out[N] = { 0 };
+        sums s = { .out = out };
+        for (s.add = 1; s.add <= 400; s.add++) {
+            qn_pool_soon(p, soon[s.add % 4]);
+            qn_pool_run(p, add_share, &s);
+        }
+        for (int i = 0; i < N; i++) assert_int_equal(out[i], 400 * 401 / 2);
+        qn_pool_close(p);
+    }
+    munmap(shut, (size_t)page);
 }
 
 /* Jobs of few and many pieces in turn, hardly any work in each, more lanes than cores: a lane that is late for one job looks at
@@ -201,6 +226,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_mask_counts_when_it_changes), /* first: another pins this thread */
         cmocka_unit_test(every_share_once), cmocka_unit_test(every_piece_once), cmocka_unit_test(late_lanes_take_nothing_twice),
+        cmocka_unit_test(what_comes_next_is_not_read),
         cmocka_unit_test(the_free_lane_takes_over), cmocka_unit_test(wakes_after_a_long_pause), cmocka_unit_test(shares_cover_all),
         cmocka_unit_test(nobody_stands_in_the_callers_way),
     };
