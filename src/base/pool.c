@@ -35,7 +35,7 @@
 #define SPIN_MOST 200000u
 #define SPIN_LEAST 3000u
 #define SPIN_GROWTH 2000u
-#define SOON_BYTES ((size_t)256 << 10)      /* of what comes next, a lane: 64 KiB gain half of it, 512 no more; L2 has more room */
+#define SOON_BYTES ((size_t)256 << 10)      /* of what comes next, a lane: 64 KiB gain half as much, 512 no more */
 #define SOON_LINES 4                        /* between two looks at whether the wait is over */
 #define PIECE_BITS 20                       /* of the ticket; the job's number has the 24 that are left: none comes back */
 #define MOST_PIECES ((1 << PIECE_BITS) - 1) /* while a lane stands between two instructions */

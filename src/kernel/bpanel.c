@@ -6,7 +6,7 @@
 #include "base/cpu.h"
 #include "base/half.h"
 
-size_t qn_bpanel_bytes(int cols) { return sizeof(qn_bpanel) + (size_t)(cols / QN_QUAD) * sizeof(qn_quad); }
+size_t qn_twin_bytes(int cols) { return sizeof(qn_twin) + (size_t)(cols / QN_QUAD) * sizeof(qn_quad) * QN_TWIN; }
 
 static u16 to_bf16(qn_dtype type, u16 v) { return type == DT_f16 ? qn_f32_bf16(qn_f16_f32(v)) : v; }
 
@@ -35,9 +35,8 @@ static u16 code_of(u16 v, u16 base)
     return mag && mag + 128 > base ? sign | 1 : sign;
 }
 
-static void put(qn_bpanel *p, int r, int c, u16 code)
+static void put(qn_quad *q, int r, int c, u16 code)
 {
-    qn_quad *q = &p->quad[c / QN_QUAD];
     const int i = c % QN_QUAD / 2, side = c % 2;
     if (i < 3) {
         q->w[i][r][side] |= code;
@@ -48,17 +47,19 @@ static void put(qn_bpanel *p, int r, int c, u16 code)
     q->w[2][r][side] |= (u16)((code & QN_FOURTH_2) << 12 | (code & QN_FOURTH_S) >> 4);
 }
 
-void qn_bpanel_plain(qn_dtype type, const u16 *w, int rows, int cols, int panel, qn_bpanel *out)
+void qn_bpanel_plain(qn_dtype type, const u16 *w, int rows, int cols, int panel, qn_twin *out)
 {
-    memset(out, 0, qn_bpanel_bytes(cols));
+    const int side = panel % QN_TWIN;
+    memset(out->base[side], 0, sizeof out->base[side]);
+    for (int i = 0; i < cols / QN_QUAD; i++) memset(&out->quad[i][side], 0, sizeof(qn_quad));
     for (int r = 0; r < qn_mini(QN_PANEL, rows - panel * QN_PANEL); r++) {
         const u16 *row = w + (size_t)(panel * QN_PANEL + r) * (size_t)cols, base = base_of(type, row, cols);
-        out->base[r][0] = out->base[r][1] = base;
-        for (int c = 0; c < cols; c++) put(out, r, c, code_of(to_bf16(type, row[c]), base));
+        out->base[side][r][0] = out->base[side][r][1] = base;
+        for (int c = 0; c < cols; c++) put(&out->quad[c / QN_QUAD][side], r, c, code_of(to_bf16(type, row[c]), base));
     }
 }
 
-void qn_bpanel_pack(qn_dtype type, const u16 *w, int rows, int cols, int panel, qn_bpanel *out)
+void qn_bpanel_pack(qn_dtype type, const u16 *w, int rows, int cols, int panel, qn_twin *out)
 {
 #if defined(__x86_64__)
     if (qn_cpu_isa() == ISA_avx512bf16) {
@@ -69,13 +70,14 @@ void qn_bpanel_pack(qn_dtype type, const u16 *w, int rows, int cols, int panel, 
     qn_bpanel_plain(type, w, rows, cols, panel, out);
 }
 
-float qn_bpanel_at(const qn_bpanel *p, int r, int c)
+float qn_bpanel_at(const qn_twin *t, int r, int c)
 {
-    const qn_quad *q = &p->quad[c / QN_QUAD];
-    const int i = c % QN_QUAD / 2, side = c % 2;
+    const int in = r / QN_PANEL, i = c % QN_QUAD / 2, side = c % 2;
+    r %= QN_PANEL;
+    const qn_quad *q = &t->quad[c / QN_QUAD][in];
     const u32 l[3] = { q->w[0][r][side], q->w[1][r][side], q->w[2][r][side] };
     const u32 code = i < 3 ? l[i] & QN_CODE
                            : (l[0] >> 4 & QN_FOURTH_0) | (l[1] >> 8 & QN_FOURTH_1) | (l[2] >> 12 & QN_FOURTH_2) |
                                  (l[2] << 4 & QN_FOURTH_S);
-    return code & 0x7FFF ? qn_bf16_f32((u16)(code + p->base[r][side])) : 0;
+    return code & 0x7FFF ? qn_bf16_f32((u16)(code + t->base[in][r][side])) : 0;
 }

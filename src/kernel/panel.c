@@ -164,7 +164,7 @@ size_t qn_panel_bytes(qn_dtype type, int rows, int cols)
         return cols % qn_dtypes[type].block
                    ? 0
                    : n * (size_t)(cols / qn_dtypes[type].block) * forms[type].bytes;
-    case PANEL_bf16: return cols % 32 ? 0 : n * qn_bpanel_bytes(cols);
+    case PANEL_bf16: return cols % 32 ? 0 : (size_t)qn_n_twins(rows) * qn_twin_bytes(cols);
     default: return 0;
     }
 }
@@ -186,11 +186,10 @@ static void pack_int8(qn_dtype type, const u8 *w, int rows, int cols, int panel,
 
 void qn_panel_pack(qn_dtype type, const void *w, int rows, int cols, int first, int last, u8 *out)
 {
-    const size_t one = qn_panel_bytes(type, QN_PANEL, cols);
+    const size_t one = qn_panel_bytes(type, QN_PANEL, cols); /* a panel; of floats, a twin */
     for (int i = first; i < last; i++) {
-        if (qn_panel_of(type) == PANEL_int8)
-            pack_int8(type, w, rows, cols, i, out + (size_t)i * one);
-        else qn_bpanel_pack(type, w, rows, cols, i, (qn_bpanel *)(void *)(out + (size_t)i * one));
+        if (qn_panel_of(type) == PANEL_int8) pack_int8(type, w, rows, cols, i, out + (size_t)i * one);
+        else qn_bpanel_pack(type, w, rows, cols, i, (qn_twin *)(void *)(out + (size_t)(i / QN_TWIN) * one));
     }
 }
 
@@ -257,12 +256,14 @@ static float weight(qn_dtype type, const void *block, int r, int col)
 
 void qn_panel_part(qn_dtype type, const u8 *panels, int cols, int r, int c, int len, float *out)
 {
-    const u8 *panel = panels + (size_t)(r / QN_PANEL) * qn_panel_bytes(type, QN_PANEL, cols);
-    r %= QN_PANEL;
     if (qn_panel_of(type) == PANEL_bf16) {
-        for (int i = c; i < c + len; i++) out[i - c] = qn_bpanel_at((const qn_bpanel *)(const void *)panel, r, i);
+        const u8 *twin = panels + (size_t)(r / (QN_TWIN * QN_PANEL)) * qn_twin_bytes(cols);
+        for (int i = c; i < c + len; i++)
+            out[i - c] = qn_bpanel_at((const qn_twin *)(const void *)twin, r % (QN_TWIN * QN_PANEL), i);
         return;
     }
+    const u8 *panel = panels + (size_t)(r / QN_PANEL) * qn_panel_bytes(type, QN_PANEL, cols);
+    r %= QN_PANEL;
     const int block = qn_dtypes[type].block;
     for (int i = c; i < c + len; i++)
         out[i - c] = weight(type, panel + (size_t)(i / block) * forms[type].bytes, r, i % block);

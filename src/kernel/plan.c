@@ -77,7 +77,7 @@ static qn_soon weights_of(qn_op op, const qn_args *a)
     switch (op) {
     case OP_linear: return (qn_soon){ a->linear.w, a->linear.rows, qn_dtype_bytes(a->linear.type, (size_t)a->linear.cols) };
     case OP_qlinear: return (qn_soon){ a->qlinear.panels, panels, qn_panel_bytes(a->qlinear.type, QN_PANEL, a->qlinear.cols) };
-    case OP_blinear: return (qn_soon){ a->blinear.panels, panels, qn_bpanel_bytes(a->blinear.cols) };
+    case OP_blinear: return (qn_soon){ a->blinear.panels, qn_n_twins(a->blinear.rows), qn_twin_bytes(a->blinear.cols) };
     case OP_plinear: return (qn_soon){ a->plinear.panels, panels, qn_fpanel_bytes(a->plinear.type, QN_PANEL, a->plinear.cols) };
     default: return (qn_soon){ 0 };
     }

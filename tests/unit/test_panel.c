@@ -78,7 +78,7 @@ static void window(void **state)
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         u16 w[32] = { [30] = qn_f32_bf16(cases[k].most) };
         for (int at = 0; at < 8; at++) { /* every place of a quad */
-            _Alignas(64) u8 panel[64 + 4 * 3 * 64];
+            _Alignas(64) u8 panel[2 * (64 + 4 * 3 * 64)];
             float out[32];
             w[at] = qn_f32_bf16(cases[k].in);
             assert_int_equal(qn_panel_bytes(DT_bf16, 1, 32), sizeof panel);
@@ -98,16 +98,16 @@ static void fast_packing(void **state)
     if (qn_cpu_isa() != ISA_avx512bf16) skip();
     enum { W = 256, H = 19 }; /* a panel and three rows */
     static u16 w[H * W];
-    _Alignas(64) static u8 plain[64 + W / 8 * 192], fast[sizeof plain];
+    _Alignas(64) static u8 plain[2 * (64 + W / 8 * 192)], fast[sizeof plain];
     for (int type = 0; type < 2; type++)
         for (u32 from = 0; from < 0x10000; from += 61) {
             const qn_dtype t = type ? DT_f16 : DT_bf16;
             for (u32 i = 0; i < H * W; i++) w[i] = (u16)(from + (i % W < 64 ? i : i / W % 3 ? i % 61 * 37 : i % 2 ? 0 : 0x8000));
             for (int panel = 0; panel < 2; panel++) {
-                qn_bpanel_plain(t, w, H, W, panel, (qn_bpanel *)(void *)plain);
-                qn_bpanel_pack(t, w, H, W, panel, (qn_bpanel *)(void *)fast);
-                assert_memory_equal(plain, fast, sizeof plain);
+                qn_bpanel_plain(t, w, H, W, panel, (qn_twin *)(void *)plain);
+                qn_bpanel_pack(t, w, H, W, panel, (qn_twin *)(void *)fast);
             }
+            assert_memory_equal(plain, fast, sizeof plain); /* one twin */
         }
 }
 
@@ -118,7 +118,8 @@ static void sizes(void **state)
     assert_int_equal(qn_panel_bytes(DT_q4_k, 16, 96), 0); /* no whole block */
     assert_int_equal(qn_panel_bytes(DT_f16, 16, 48), 0);
     assert_int_equal(qn_panel_bytes(DT_q8_0, 17, 64), 2 * 2 * 16 * 34);
-    assert_int_equal(qn_panel_bytes(DT_bf16, 16, 64), 64 + 16 * 64 * 3 / 2);
+    assert_int_equal(qn_panel_bytes(DT_bf16, 16, 64), 2 * (64 + 16 * 64 * 3 / 2)); /* whole twins */
+    assert_int_equal(qn_panel_bytes(DT_bf16, 33, 64), 2 * qn_panel_bytes(DT_bf16, 32, 64));
 }
 
 int main(void)

@@ -17,14 +17,16 @@ static u8 weights[N_KINDS][64]; /* nobody reads them here: places to tell apart 
 static qn_args product(int kind, int rows, qn_op *op, size_t *unit_bytes)
 {
     static const qn_op ops[N_KINDS] = { OP_linear, OP_qlinear, OP_blinear, OP_plinear };
-    const size_t units[N_KINDS] = { qn_dtype_bytes(DT_q4_k, D), qn_panel_bytes(DT_q8_0, QN_PANEL, D), qn_bpanel_bytes(D),
+    const size_t units[N_KINDS] = { qn_dtype_bytes(DT_q4_k, D), qn_panel_bytes(DT_q8_0, QN_PANEL, D), qn_twin_bytes(D),
                                     qn_fpanel_bytes(DT_f16, QN_PANEL, D) };
     *op = ops[kind];
     *unit_bytes = units[kind];
+    i8 *bytes = (i8 *)x;
+    u16 *halves = (u16 *)x;
     switch (kind) {
     case 0: return (qn_args){ .linear = { .rows = rows, .cols = D, .y = y, .x = x, .w = weights[0], .type = DT_q4_k } };
-    case 1: return (qn_args){ .qlinear = { .rows = rows, .cols = D, .y = y, .x.q = (i8 *)x, .panels = weights[1], .type = DT_q8_0 } };
-    case 2: return (qn_args){ .blinear = { .rows = rows, .cols = D, .y = y, .x = (u16 *)x, .panels = weights[2], .type = DT_f16 } };
+    case 1: return (qn_args){ .qlinear = { .rows = rows, .cols = D, .y = y, .x.q = bytes, .panels = weights[1], .type = DT_q8_0 } };
+    case 2: return (qn_args){ .blinear = { .rows = rows, .cols = D, .y = y, .x = halves, .panels = weights[2], .type = DT_f16 } };
     default: return (qn_args){ .plinear = { .rows = rows, .cols = D, .y = y, .x = x, .panels = weights[3], .type = DT_f16 } };
     }
 }
@@ -65,7 +67,7 @@ static void the_next_product_comes_next(void **state)
         product(kind, BIG - 7, &op, &unit);
         assert_int_equal(p.steps[i].streams, i % 3 == 2);
         assert_ptr_equal(p.steps[i].soon.at, weights[kind]);
-        assert_int_equal(p.steps[i].soon.units, op == OP_linear ? BIG - 7 : BIG / QN_PANEL);
+        assert_int_equal(p.steps[i].soon.units, op == OP_linear ? BIG - 7 : op == OP_blinear ? BIG / 32 : BIG / QN_PANEL);
         assert_int_equal(p.steps[i].soon.unit_bytes, unit);
     }
     qn_plan_close(&p);

@@ -1,8 +1,8 @@
 /* avx512bf16/blinear.c - bf16 times panels with vdpbf16ps: 16 output rows to a register, pairs of
  * activations broadcast from memory. An output is one chain of dot products over the columns from
  * first to last, for every number of rows: the law of rows.
- * Up to 8 rows of x open the 12-bit codes on their way from memory, four or two panels side by side
- * to hide the latency of the chain: 19 instructions for four vectors, in the shade of their loads. Of
+ * Up to 8 rows of x open the 12-bit codes on their way from memory, a twin of panels at a time, which
+ * hides the latency of the chain: 19 instructions for four vectors, in the shade of their loads. Of
  * more rows the first open a chunk of panels for the others, into L1 or L2, and results wait in y from
  * chunk to chunk. Variants, the same bits from each: `r12` has tiles of 4 rows by 4 panels (8 by 2 or 1
  * where panels run out), `r6` of 6 by 4. Both ask for weights ahead of time where rows are few; `bare` does not. */
@@ -17,16 +17,16 @@
 #define ROWS 256  /* rows of x that share an opened chunk: 512 KiB of them; with 96 opening it again cost 1.5 % */
 #define CHUNK 512 /* pairs of columns: 128 KiB for four panels; with half as many, x and y came and went twice as often */
 #define STRIP 16  /* pairs between two looks at what to fetch: all widths are multiples of it */
-#define AHEAD 8 /* quads of each panel: 1.5 KiB of it, 6 of four side by side; 4 to 12 are as good, 21 a little worse */
+#define AHEAD 6144 /* bytes; 3 and 8 KiB are as good, 12 is 2 % worse */
 
 typedef struct variant { int rows; bool fetch; } variant;
 
 /* A panel's base and the places of codes: see bpanel.h. */
 typedef struct key { __m512i base, code, digits, at0, at1, at2, sign; } key;
 
-INLINE key key_of(const qn_bpanel *p)
+INLINE key key_of(const u16 (*base)[2])
 {
-    return (key){ _mm512_loadu_si512(p->base), _mm512_set1_epi16((i16)QN_CODE), _mm512_set1_epi16(QN_CODE & 0x7FFF),
+    return (key){ _mm512_loadu_si512(base), _mm512_set1_epi16((i16)QN_CODE), _mm512_set1_epi16(QN_CODE & 0x7FFF),
                   _mm512_set1_epi16(QN_FOURTH_0), _mm512_set1_epi16(QN_FOURTH_1), _mm512_set1_epi16(QN_FOURTH_2),
                   _mm512_set1_epi16((i16)QN_FOURTH_S) };
 }
@@ -53,19 +53,11 @@ INLINE void open_quad(const key *k, const qn_quad *q, __m512bh v[4])
     v[3] = based(k, joined(_mm512_slli_epi16(c, 4), k->sign, d));
 }
 
-/* From quad q of a panel to the one that is asked for: AHEAD quads on, and where the columns end, among the first of the panels
- * behind these P. With 896 columns one quad in fourteen would not have been asked for. */
-INLINE size_t way_ahead(int q, int quads, const int P)
-{
-    const size_t jump = (size_t)(P - 1) * (size_t)quads * sizeof(qn_quad) + (size_t)P * sizeof(qn_bpanel);
-    return AHEAD * sizeof(qn_quad) + (q + AHEAD < quads ? 0 : jump);
-}
-
-/* Asks for a quad that will be used once. */
-INLINE void fetch(const u8 *quad)
+/* Asks for what lies AHEAD behind a quad and will be used once: behind a twin comes the next one. */
+INLINE void fetch(const qn_quad *q)
 {
     UNROLL
-    for (int i = 0; i < 3; i++) __builtin_prefetch(quad + 64 * i, 0, 0);
+    for (int i = 0; i < 3; i++) __builtin_prefetch((const u8 *)q + AHEAD + 64 * i, 0, 0);
 }
 
 /* Keeps the compiler from making a pointer of each row of it. */
@@ -86,9 +78,10 @@ typedef struct task {
     qn_ahead *next;         /* packed weights behind it */
 } task;
 
-INLINE const qn_bpanel *panel_of(const qn_blinear *a, int i)
+/* The twin that panel i is in. */
+INLINE const qn_twin *twin_of(const qn_blinear *a, int i)
 {
-    return (const qn_bpanel *)(const void *)(a->panels + (size_t)i * qn_bpanel_bytes(a->cols));
+    return (const qn_twin *)(const void *)(a->panels + (size_t)(i / QN_TWIN) * qn_twin_bytes(a->cols));
 }
 
 INLINE float *out_of(const task *t, int r, int p, __mmask16 *mask)
@@ -162,25 +155,25 @@ INLINE void stream(const task *t, const variant v, const int R, const int P, __m
 {
     const qn_blinear *a = t->a;
     const u16 *x = a->x + (size_t)t->row * (size_t)a->cols + 2 * (size_t)t->begin;
-    const qn_quad *w[4];
+    const qn_quad (*w[2])[QN_TWIN];
     key k[4];
     __m512 acc[16];
     UNROLL
     for (int p = 0; p < P; p++) {
-        const qn_bpanel *panel = panel_of(a, t->panel + p);
-        w[p] = panel->quad + t->begin / 4;
-        k[p] = key_of(panel);
+        const qn_twin *twin = twin_of(a, t->panel + p);
+        w[p / QN_TWIN] = twin->quad + t->begin / 4;
+        k[p] = key_of(twin->base[p % QN_TWIN]);
     }
     UNROLL
     for (int i = 0; i < R * P; i++) acc[i] = start(t, i / P, i % P);
     for (int q = 0; q < t->pairs / 4; q++) {
-        const size_t way = way_ahead(q, t->pairs / 4, P);
         if (keep) qn_ahead_fetch(t->next, R);
         UNROLL
         for (int p = 0; p < P; p++) {
             __m512bh four[4];
-            if (!keep && v.fetch) fetch((const u8 *)&w[p][q] + way);
-            open_quad(&k[p], &w[p][q], four);
+            const qn_quad *quad = &w[p / QN_TWIN][q][p % QN_TWIN];
+            if (!keep && v.fetch) fetch(quad);
+            open_quad(&k[p], quad, four);
             UNROLL
             for (int i = 0; keep && i < 4; i++) keep[p * CHUNK + 4 * q + i] = four[i];
             UNROLL
@@ -200,11 +193,12 @@ INLINE qn_ahead behind(const task *t, int n, int end, const int P)
 {
     const int pairs = t->a->cols / 2, begin = t->begin + t->pairs;
     const bool same = begin < pairs;
-    const u8 *at = same || t->panel + P < end ? (const u8 *)(panel_of(t->a, same ? t->panel : t->panel + P)->quad +
-                                                              (same ? begin : 0) / 4) : NULL;
-    const size_t bytes = (size_t)qn_mini(t->pairs, same ? pairs - begin : pairs) / 4 * sizeof(qn_quad);
-    return qn_ahead_of(at, bytes, same ? P : qn_mini(P, end - t->panel - P), qn_bpanel_bytes(t->a->cols),
-                       (size_t)n * (size_t)t->pairs / 4);
+    const u8 *at = same || t->panel + P < end
+                       ? (const u8 *)(twin_of(t->a, same ? t->panel : t->panel + P)->quad + (same ? begin : 0) / 4)
+                       : NULL;
+    const size_t bytes = (size_t)qn_mini(t->pairs, same ? pairs - begin : pairs) / 4 * sizeof(qn_quad) * QN_TWIN;
+    const int panels = same ? P : qn_mini(P, end - t->panel - P);
+    return qn_ahead_of(at, bytes, (panels + QN_TWIN - 1) / QN_TWIN, qn_twin_bytes(t->a->cols), (size_t)n * (size_t)t->pairs / 4);
 }
 
 /* n rows, at least 8, by P panels, chunk by chunk: the first rows open it for the others. Panels up to end are this lane's. */
@@ -223,12 +217,11 @@ INLINE void chunks(task t, const variant v, int n, int end, const int P)
     }
 }
 
-/* All R rows of x times panels t.panel .. end-1. Sums of 16 registers at most: what opens a quad takes the others. */
+/* All R rows of x times panels t.panel .. end-1, twin by twin: one stream. */
 INLINE void few(task t, const variant v, const int R, int end)
 {
-    const int P = R <= 4 ? 4 : 2;
-    for (; t.panel + P <= end; t.panel += P) stream(&t, v, R, P, NULL);
-    for (; t.panel < end; t.panel++) stream(&t, v, R, 1, NULL);
+    for (; t.panel + QN_TWIN <= end; t.panel += QN_TWIN) stream(&t, v, R, QN_TWIN, NULL);
+    if (t.panel < end) stream(&t, v, R, 1, NULL);
 }
 
 INLINE void many(task t, const variant v, int end)
@@ -246,8 +239,9 @@ INLINE void many(task t, const variant v, int end)
 INLINE void blinear(const void *args, const variant v, qn_lane lane)
 {
     const qn_blinear *a = args;
-    const int n_panels = (a->rows + QN_PANEL - 1) / QN_PANEL, end = lane_end(n_panels, lane);
-    const task t = { .a = a, .panel = lane_begin(n_panels, lane), .pairs = a->cols / 2 };
+    const int twins = qn_n_twins(a->rows), panels = (a->rows + QN_PANEL - 1) / QN_PANEL;
+    const int end = qn_mini(QN_TWIN * lane_end(twins, lane), panels);
+    const task t = { .a = a, .panel = QN_TWIN * lane_begin(twins, lane), .pairs = a->cols / 2 };
     switch (a->n) {
     case 1: few(t, v, 1, end); break;
     case 2: few(t, v, 2, end); break;

@@ -80,26 +80,27 @@ INLINE void put_quad(qn_quad *q, const __m512i v[4])
                                  _mm512_srli_epi16(part(v[3], QN_FOURTH_S), 4)));
 }
 
-INLINE void pack(const bool f16, const u16 *w, int n, int cols, qn_bpanel *out)
+INLINE void pack(const bool f16, const u16 *w, int n, int cols, qn_twin *out, int side)
 {
+    u16 (*base)[2] = out->base[side];
     for (int r = 0; r < QN_PANEL; r++)
-        out->base[r][0] = out->base[r][1] = r < n ? base_of(f16, w + (size_t)r * (size_t)cols, cols) : 0;
+        base[r][0] = base[r][1] = r < n ? base_of(f16, w + (size_t)r * (size_t)cols, cols) : 0;
     for (int c = 0; c < cols; c += RUN) {
         __m512i rows[16], pairs[16];
         UNROLL
         for (int r = 0; r < QN_PANEL; r++)
-            rows[r] = r < n ? code(take(f16, w + (size_t)r * (size_t)cols + (size_t)c), out->base[r][0]) : _mm512_setzero_si512();
+            rows[r] = r < n ? code(take(f16, w + (size_t)r * (size_t)cols + (size_t)c), base[r][0]) : _mm512_setzero_si512();
         turn(rows, pairs);
         UNROLL
-        for (int i = 0; i < RUN / QN_QUAD; i++) put_quad(&out->quad[c / QN_QUAD + i], pairs + 4 * i);
+        for (int i = 0; i < RUN / QN_QUAD; i++) put_quad(&out->quad[c / QN_QUAD + i][side], pairs + 4 * i);
     }
     _mm_sfence(); /* such stores have no order of their own: they are seen before whatever says that the work is done */
 }
 
-void qn_bpanel_avx512bf16(qn_dtype type, const u16 *w, int rows, int cols, int panel, qn_bpanel *out)
+void qn_bpanel_avx512bf16(qn_dtype type, const u16 *w, int rows, int cols, int panel, qn_twin *out)
 {
     const u16 *first = w + (size_t)(panel * QN_PANEL) * (size_t)cols;
     const int n = qn_mini(QN_PANEL, rows - panel * QN_PANEL);
-    if (type == DT_f16) pack(true, first, n, cols, out);
-    else pack(false, first, n, cols, out);
+    if (type == DT_f16) pack(true, first, n, cols, out, panel % QN_TWIN);
+    else pack(false, first, n, cols, out, panel % QN_TWIN);
 }
