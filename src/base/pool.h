@@ -19,7 +19,7 @@ void qn_pool_share(qn_pool *p, qn_job job, const void *args, int pieces);
 void qn_pool_run(qn_pool *p, qn_job job, const void *args); /* a piece for each lane */
 
 /* What jobs to come will read, so many units of so many bytes, of which each lane has its share: a lane that waits asks for the
- * beginning of its own, so that memory has something to do. A hint: nothing is read, the bytes need not be there. units 0: none. */
+ * beginning of its own, so that memory has something to do. A hint: nothing is read, the bytes need not be there. */
 typedef struct qn_soon { const u8 *at; int units; size_t unit_bytes; } qn_soon;
 void qn_pool_soon(qn_pool *p, qn_soon next);
 

@@ -21,13 +21,14 @@ static qn_args product(int kind, int rows, qn_op *op, size_t *unit_bytes)
                                     qn_fpanel_bytes(DT_f16, QN_PANEL, D) };
     *op = ops[kind];
     *unit_bytes = units[kind];
+    const u8 *at = weights[kind];
     i8 *bytes = (i8 *)x;
     u16 *halves = (u16 *)x;
     switch (kind) {
-    case 0: return (qn_args){ .linear = { .rows = rows, .cols = D, .y = y, .x = x, .w = weights[0], .type = DT_q4_k } };
-    case 1: return (qn_args){ .qlinear = { .rows = rows, .cols = D, .y = y, .x.q = bytes, .panels = weights[1], .type = DT_q8_0 } };
-    case 2: return (qn_args){ .blinear = { .rows = rows, .cols = D, .y = y, .x = halves, .panels = weights[2], .type = DT_f16 } };
-    default: return (qn_args){ .plinear = { .rows = rows, .cols = D, .y = y, .x = x, .panels = weights[3], .type = DT_f16 } };
+    case 0: return (qn_args){ .linear = { .rows = rows, .cols = D, .y = y, .x = x, .w = at, .type = DT_q4_k } };
+    case 1: return (qn_args){ .qlinear = { .rows = rows, .cols = D, .y = y, .x.q = bytes, .panels = at, .type = DT_q8_0 } };
+    case 2: return (qn_args){ .blinear = { .rows = rows, .cols = D, .y = y, .x = halves, .panels = at, .type = DT_f16 } };
+    default: return (qn_args){ .plinear = { .rows = rows, .cols = D, .y = y, .x = x, .panels = at, .type = DT_f16 } };
     }
 }
 
