@@ -7,7 +7,7 @@ Runs `quern bench --against` on every .gguf file of DIR, so that the samples of 
 ratios with their 95 % intervals, the share of the machine's ceiling, time to the first token and peak memory. Figures of one run
 compare with each other and with nothing else. --make first writes the files that are missing: random weights in real shapes
 (tools/make_gguf.py, which needs NumPy), Q4_K_M by `quern quantize`; they are fine for speed and useless for text. Each engine's
-name, before the `=`, is a column and is looked up in bench/floors.csv: ratios below their floor are marked with a `!`, and, where
+name, before the `=`, is a column and, on the CPU, is looked up in bench/floors.csv: ratios below their floor are marked with a `!`, and, where
 the ceiling around that engine's samples (an estimate: memory is asked before and behind them) is below the floor too, with that.
 Exit status: 0; 1 if a file failed; 3 if a ratio is below its floor and --check was given."""
 
@@ -58,7 +58,7 @@ def make(a, shape, kind, path):
 
 
 def run_bench(a, path):
-    command = [a.quern, "bench", path, "-p", a.p, "-n", a.n, "-d", a.d, "-t", a.t, "-r", str(a.r), "-o", "jsonl"]
+    command = [a.quern, "bench", path, "-p", a.p, "-n", a.n, "-d", a.d, "-t", a.t, "-r", str(a.r), "-o", "jsonl", "--device", a.device]
     for rival in a.against:
         command += ["--against", rival]
     p = subprocess.run(command, stdout=subprocess.PIPE, text=True)
@@ -69,7 +69,7 @@ def run_bench(a, path):
 def run_batch(a, path):
     """Tokens per second of eight sequences over those of one."""
     p = subprocess.run([a.quern, "batch-bench", path, "-npp", "64", "-ntg", "32", "-npl", "1,8", "-r", "3",
-                        "-t", a.t.split(",")[0], "-o", "jsonl"], stdout=subprocess.PIPE, text=True)
+                        "-t", a.t.split(",")[0], "--device", a.device, "-o", "jsonl"], stdout=subprocess.PIPE, text=True)
     if p.returncode:
         return None
     one, eight = (json.loads(line)["speed_tg"] for line in p.stdout.splitlines())
@@ -167,6 +167,7 @@ def main():
     p.add_argument("--types", default=",".join(TYPES), help="and in which types")
     p.add_argument("--quern", default=os.path.join(ROOT, "build", "quern"), metavar="FILE")
     p.add_argument("--against", action="append", default=[], metavar="NAME=COMMAND", help="another llama-bench; may be repeated")
+    p.add_argument("--device", default="cpu", help="where quern runs: cpu, cuda or cuda:N; other engines are told by their COMMAND")
     p.add_argument("--only", default="*", metavar="PATTERN", help="files whose name matches, such as '*q8_0*'")
     p.add_argument("--batch", action="store_true", help="eight sequences at once, too")
     p.add_argument("--check", action="store_true", help="exit status 3 if a ratio is below its floor")
@@ -198,7 +199,8 @@ def main():
     if not rows:
         sys.exit(f"table.py: nothing measured in {a.models}")
     with open(os.path.join(HERE, "floors.csv"), encoding="utf-8") as f:
-        below = print_table(rows, a, list(csv.DictReader(f)), batch)
+        floors = list(csv.DictReader(f)) if a.device == "cpu" else []  # they are of processors
+    below = print_table(rows, a, floors, batch)
     return 1 if failed else 3 if below and a.check else 0
 
 

@@ -49,10 +49,13 @@ typedef struct worker { qn_pool *pool; int i, cpu; pthread_t thread; } worker;
  * numbers here, since what is asked for need not exist. */
 typedef struct waiter { u32 spin_ns; uintptr_t next, at, end; } waiter;
 
+/* What changes with every job stays away from what does not: a worker looks at all of it before it takes its first piece. */
 struct qn_pool {
     int n, n_started;
     bool spin;
-    waiter caller;
+    atomic_bool quit;
+    worker *workers;                        /* [n], lane 0 is the caller: its core is the one that no worker has */
+    char pad0[64];
     _Atomic(qn_job) job;
     _Atomic(const void *) args;
     char pad[64];
@@ -60,11 +63,12 @@ struct qn_pool {
     char pad2[64];
     qn_signal start;                        /* value: generation; a new one means that a job is there */
     qn_signal left;                         /* value: pieces that are not done */
-    _Atomic(const u8 *) soon;               /* qn_soon, read value by value: a mixture of two asks for memory that nobody wants */
-    atomic_int soon_units;                  /* or that is not there, which does no harm */
+    /* qn_soon, read value by value: a mixture of two asks for memory that nobody wants or that is not there: no harm */
+    _Atomic(const u8 *) soon;
+    atomic_int soon_units;
     atomic_size_t soon_unit_bytes;
-    atomic_bool quit;
-    worker *workers;                        /* [n], lane 0 is the caller: its core is the one that no worker has */
+    char pad3[64];
+    waiter caller;
     int caller_cpu;                         /* where the caller was last; no worker is there */
 };
 
@@ -118,10 +122,13 @@ static u32 wait_change(const qn_pool *p, qn_signal *s, u32 old, waiter *w)
     const u64 until = w->spin_ns ? qn_now_ns() + w->spin_ns : 0;
     learn_next(p, w);
     do {
-        for (int i = 0; i < 64; i++, w->at < w->end ? ask_for_next(w) : relax()) {
-            if ((v = atomic_load_explicit(&s->value, memory_order_acquire)) == old) continue;
-            if (w->spin_ns && w->spin_ns < SPIN_MOST) w->spin_ns += SPIN_GROWTH;
-            return v;
+        for (int i = 0; i < 64; i++) {
+            if ((v = atomic_load_explicit(&s->value, memory_order_acquire)) != old) {
+                if (w->spin_ns && w->spin_ns < SPIN_MOST) w->spin_ns += SPIN_GROWTH;
+                return v;
+            }
+            if (w->at < w->end) ask_for_next(w);
+            else relax();
         }
     } while (w->spin_ns && qn_now_ns() < until);
     if (w->spin_ns) w->spin_ns = w->spin_ns / 4 > SPIN_LEAST ? w->spin_ns / 4 : SPIN_LEAST;
@@ -221,6 +228,7 @@ int qn_pool_n(const qn_pool *p) { return p->n; }
 
 void qn_pool_soon(qn_pool *p, qn_soon next)
 {
+    if (next.at == atomic_load_explicit(&p->soon, memory_order_relaxed)) return;
     atomic_store_explicit(&p->soon_units, next.units, memory_order_relaxed);
     atomic_store_explicit(&p->soon_unit_bytes, next.unit_bytes, memory_order_relaxed);
     atomic_store_explicit(&p->soon, next.at, memory_order_relaxed);

@@ -18,8 +18,9 @@ int qn_pool_self(void);   /* which thread of a pool this is, 0..n-1; 0: the call
 void qn_pool_share(qn_pool *p, qn_job job, const void *args, int pieces);
 void qn_pool_run(qn_pool *p, qn_job job, const void *args); /* a piece for each lane */
 
-/* What jobs to come will read, so many units of so many bytes, of which each lane has its share: a lane that waits asks for the
- * beginning of its own, so that memory has something to do. A hint: nothing is read, the bytes need not be there. */
+/* What jobs to come will read, so many units of so many bytes, of which each lane has a share: a lane that waits asks for the
+ * beginning of its own, so that memory has something to do. A hint: nothing is read, the bytes need not be there. Of two lanes
+ * each gets the piece that it asked for, nearly always; of more the caller does, and a worker may get another's. */
 typedef struct qn_soon { const u8 *at; int units; size_t unit_bytes; } qn_soon;
 void qn_pool_soon(qn_pool *p, qn_soon next);
 

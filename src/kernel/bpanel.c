@@ -49,13 +49,13 @@ static void put(qn_quad *q, int r, int c, u16 code)
 
 void qn_bpanel_plain(qn_dtype type, const u16 *w, int rows, int cols, int panel, qn_twin *out)
 {
-    const int side = panel % QN_TWIN;
-    memset(out->base[side], 0, sizeof out->base[side]);
-    for (int i = 0; i < cols / QN_QUAD; i++) memset(&out->quad[i][side], 0, sizeof(qn_quad));
+    const int half = panel % QN_TWIN;
+    memset(out->base[half], 0, sizeof out->base[half]);
+    for (int i = 0; i < cols / QN_QUAD; i++) memset(&out->quad[i][half], 0, sizeof(qn_quad));
     for (int r = 0; r < qn_mini(QN_PANEL, rows - panel * QN_PANEL); r++) {
         const u16 *row = w + (size_t)(panel * QN_PANEL + r) * (size_t)cols, base = base_of(type, row, cols);
-        out->base[side][r][0] = out->base[side][r][1] = base;
-        for (int c = 0; c < cols; c++) put(&out->quad[c / QN_QUAD][side], r, c, code_of(to_bf16(type, row[c]), base));
+        out->base[half][r][0] = out->base[half][r][1] = base;
+        for (int c = 0; c < cols; c++) put(&out->quad[c / QN_QUAD][half], r, c, code_of(to_bf16(type, row[c]), base));
     }
 }
 
@@ -72,12 +72,12 @@ void qn_bpanel_pack(qn_dtype type, const u16 *w, int rows, int cols, int panel, 
 
 float qn_bpanel_at(const qn_twin *t, int r, int c)
 {
-    const int in = r / QN_PANEL, i = c % QN_QUAD / 2, side = c % 2;
+    const int half = r / QN_PANEL, i = c % QN_QUAD / 2, side = c % 2;
     r %= QN_PANEL;
-    const qn_quad *q = &t->quad[c / QN_QUAD][in];
+    const qn_quad *q = &t->quad[c / QN_QUAD][half];
     const u32 l[3] = { q->w[0][r][side], q->w[1][r][side], q->w[2][r][side] };
     const u32 code = i < 3 ? l[i] & QN_CODE
                            : (l[0] >> 4 & QN_FOURTH_0) | (l[1] >> 8 & QN_FOURTH_1) | (l[2] >> 12 & QN_FOURTH_2) |
                                  (l[2] << 4 & QN_FOURTH_S);
-    return code & 0x7FFF ? qn_bf16_f32((u16)(code + t->base[in][r][side])) : 0;
+    return code & 0x7FFF ? qn_bf16_f32((u16)(code + t->base[half][r][side])) : 0;
 }

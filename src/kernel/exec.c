@@ -115,6 +115,7 @@ bool qn_plan_run(const qn_plan *p, qn_pool *pool, int n, int n_logits, const qn_
         if (rows == 0) continue;
         if (b.plan && b.pieces > 1) memset(p->times, 0, (size_t)(b.n * b.lanes) * sizeof *p->times);
         const u64 begin = b.plan ? qn_now_ns() : 0;
+        /* with more rows weights are no stream, and what is asked for would only push x out of the caches */
         qn_pool_soon(pool, rows <= STREAMED ? p->steps[i + b.n - 1].soon : (qn_soon){ 0 });
         if (b.shared) qn_pool_share(pool, run_piece, &b, b.pieces);
         else for (int k = 0; k < b.pieces; k++) run_piece(&b, lane_of(k, b.pieces));

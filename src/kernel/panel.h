@@ -46,7 +46,7 @@ static_assert(sizeof(qn_panel_q4_k) == 16 * 148 && sizeof(qn_panel_q5_k) == 16 *
 typedef enum qn_panel_kind { PANEL_none, PANEL_int8, PANEL_bf16 } qn_panel_kind;
 qn_panel_kind qn_panel_of(qn_dtype type);
 
-/* Bytes of a packed matrix; 0: the type or the width has no panels. */
+/* Bytes of a packed matrix, of floats whole twins of panels; 0: the type or the width has no panels. */
 size_t qn_panel_bytes(qn_dtype type, int rows, int cols);
 /* Packs panels first..last-1 of the matrix w; out is where panel 0 begins. */
 void qn_panel_pack(qn_dtype type, const void *w, int rows, int cols, int first, int last, u8 *out);

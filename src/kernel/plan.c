@@ -4,7 +4,6 @@
 #include <limits.h>
 #include <string.h>
 
-#include "kernel/bpanel.h"
 #include "kernel/fpanel.h"
 
 static bool make_room(qn_plan *p, qn_err *e)
@@ -70,22 +69,28 @@ static bool streams(qn_op op, const qn_args *args, int lanes)
     return product_of(op, args).rows && qn_ops[op].cost(&one, 0).bytes >= (u64)lanes * STREAM_BYTES;
 }
 
-/* Weights by the unit in which lanes share them: a panel, or a row that lies as in the file. */
-static qn_soon weights_of(qn_op op, const qn_args *a)
+static qn_soon in_units(const void *at, size_t bytes, size_t each) { return (qn_soon){ at, (int)(bytes / each), each }; }
+
+/* Weights by the unit in which lanes share them: a row that lies as in the file, a panel, a twin of panels. */
+static qn_soon weights_of(qn_op op, const qn_args *args)
 {
-    const int panels = (product_of(op, a).rows + QN_PANEL - 1) / QN_PANEL;
+    const qn_linear *l = &args->linear;
+    const qn_qlinear *q = &args->qlinear;
+    const qn_blinear *b = &args->blinear;
+    const qn_plinear *p = &args->plinear;
     switch (op) {
-    case OP_linear: return (qn_soon){ a->linear.w, a->linear.rows, qn_dtype_bytes(a->linear.type, (size_t)a->linear.cols) };
-    case OP_qlinear: return (qn_soon){ a->qlinear.panels, panels, qn_panel_bytes(a->qlinear.type, QN_PANEL, a->qlinear.cols) };
-    case OP_blinear: return (qn_soon){ a->blinear.panels, qn_n_twins(a->blinear.rows), qn_twin_bytes(a->blinear.cols) };
-    case OP_plinear: return (qn_soon){ a->plinear.panels, panels, qn_fpanel_bytes(a->plinear.type, QN_PANEL, a->plinear.cols) };
+    case OP_linear: return (qn_soon){ l->w, l->rows, qn_dtype_bytes(l->type, (size_t)l->cols) };
+    case OP_qlinear: return in_units(q->panels, qn_panel_bytes(q->type, q->rows, q->cols), qn_panel_bytes(q->type, 1, q->cols));
+    case OP_blinear: return in_units(b->panels, qn_panel_bytes(b->type, b->rows, b->cols), qn_panel_bytes(b->type, 1, b->cols));
+    case OP_plinear: return in_units(p->panels, qn_fpanel_bytes(p->type, p->rows, p->cols), qn_fpanel_bytes(p->type, 1, p->cols));
     default: return (qn_soon){ 0 };
     }
 }
 
 /* With many rows a step takes milliseconds, and a lane that is held up for a time slice must not keep 1/8 of that: 16 pieces a
  * lane instead of 4 took 4 % from a prompt of 512 (Qwen2.5-0.5B Q8_0, 2 lanes). Tiles make 32 outputs at a time: pieces of whole
- * tiles, of one size but the last. A matrix with fewer tiles than lanes is cut by its kernel along the other side too. */
+ * tiles, of one size but the last. A matrix of bytes with fewer tiles than lanes is cut by its kernel along the other side
+ * too. */
 #define CUTS_MANY 16
 #define TILE 32
 

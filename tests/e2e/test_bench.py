@@ -300,6 +300,8 @@ def test_table_script(tmp_path):
     assert len((tmp_path / "rows").read_text().splitlines()) == 4
     p = subprocess.run([*args, "--only", "*other*"], capture_output=True, text=True, timeout=120)
     assert p.returncode == 0 and "Qwen" not in p.stdout
+    p = subprocess.run([*args, "--only", "*other*", "--device", "nowhere"], capture_output=True, text=True, timeout=120)
+    assert p.returncode != 0 and "nowhere" in p.stderr, "quern is told where to run"
     (models / "bad.gguf").write_text("GGUF")
     p = subprocess.run([*args, "--only", "bad*"], capture_output=True, text=True, timeout=120)
     assert p.returncode != 0 and "nothing measured" in p.stderr

@@ -30,8 +30,8 @@ static void same_weights(qn_dtype t)
         qn_dtypes[t].encode(x, w + (size_t)r * row_bytes, COLS);
     }
     memset(panels, 0xEE, bytes);
-    qn_panel_pack(t, w, ROWS, COLS, 0, 2, panels);
-    qn_panel_pack(t, w, ROWS, COLS, 2, PANELS, panels); /* in two parts, as two lanes would */
+    qn_panel_pack(t, w, ROWS, COLS, 1, PANELS, panels);
+    qn_panel_pack(t, w, ROWS, COLS, 0, 1, panels); /* in two parts, as two lanes would; through the middle of a twin */
     for (int r = 0; r < ROWS; r++) {
         qn_dtypes[t].decode(w + (size_t)r * row_bytes, plain, COLS);
         qn_panel_part(t, panels, COLS, r, 0, COLS, packed);

@@ -72,7 +72,7 @@ INLINE __m512bh pair_at(const u16 *x)
 
 typedef struct task {
     const qn_blinear *a;
-    int row, panel;
+    int row, panel;         /* panel: even, the first of a twin */
     int begin, pairs;       /* the chunk: pairs of columns */
     const __m512bh *w;      /* its weights, CHUNK pairs to a panel */
     qn_ahead *next;         /* packed weights behind it */

@@ -80,9 +80,9 @@ INLINE void put_quad(qn_quad *q, const __m512i v[4])
                                  _mm512_srli_epi16(part(v[3], QN_FOURTH_S), 4)));
 }
 
-INLINE void pack(const bool f16, const u16 *w, int n, int cols, qn_twin *out, int side)
+INLINE void pack(const bool f16, const u16 *w, int n, int cols, qn_twin *out, int half)
 {
-    u16 (*base)[2] = out->base[side];
+    u16 (*base)[2] = out->base[half];
     for (int r = 0; r < QN_PANEL; r++)
         base[r][0] = base[r][1] = r < n ? base_of(f16, w + (size_t)r * (size_t)cols, cols) : 0;
     for (int c = 0; c < cols; c += RUN) {
@@ -92,7 +92,7 @@ INLINE void pack(const bool f16, const u16 *w, int n, int cols, qn_twin *out, in
             rows[r] = r < n ? code(take(f16, w + (size_t)r * (size_t)cols + (size_t)c), base[r][0]) : _mm512_setzero_si512();
         turn(rows, pairs);
         UNROLL
-        for (int i = 0; i < RUN / QN_QUAD; i++) put_quad(&out->quad[c / QN_QUAD + i][side], pairs + 4 * i);
+        for (int i = 0; i < RUN / QN_QUAD; i++) put_quad(&out->quad[c / QN_QUAD + i][half], pairs + 4 * i);
     }
     _mm_sfence(); /* such stores have no order of their own: they are seen before whatever says that the work is done */
 }

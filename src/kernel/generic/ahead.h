@@ -8,13 +8,13 @@
 
 typedef struct qn_ahead {
     const u8 *at;       /* NULL: nothing comes next */
-    int n;              /* panels side by side, of each as much */
+    int n;              /* panels (of bf16: twins) side by side, of each as much */
     size_t stride;      /* from one to the next */
     size_t done, due;   /* asked for and to be asked for by now, in 1/256 of a byte */
     size_t each;        /* for each unit of work, likewise */
 } qn_ahead;
 
-/* bytes of each of n panels from `at` on, while `work` units of work are done. */
+/* bytes of each of n panels or twins from `at` on, while `work` units of work are done. */
 static inline qn_ahead qn_ahead_of(const u8 *at, size_t bytes, int n, size_t stride, size_t work)
 {
     return (qn_ahead){ .at = at, .n = n, .stride = stride, .each = at ? (bytes << 8) / work : 0 };

@@ -36,5 +36,5 @@ const qn_args qn_blinear_cases[] = {
     { .blinear = { .n = 1, .rows = 37, .cols = 256 } },  { .blinear = { .n = 3, .rows = 5, .cols = 512 } },
     { .blinear = { .n = 7, .rows = 19, .cols = 768 } },  { .blinear = { .n = 8, .rows = 64, .cols = 96 } },
     { .blinear = { .n = 12, .rows = 32, .cols = 256 } }, { .blinear = { .n = 35, .rows = 33, .cols = 1024 } },
-    { .blinear = { .n = 149, .rows = 3, .cols = 1280 } }, { 0 },
+    { .blinear = { .n = 149, .rows = 3, .cols = 1280 } }, { .blinear = { .n = 13, .rows = 105, .cols = 1280 } }, { 0 },
 };
