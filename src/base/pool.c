@@ -13,8 +13,8 @@
  * this thread will need; when lanes outnumber the cores nobody spins at all.
  *
  * Who waits lets memory go on: a lane asks for the beginning of its share of the weights that come next, while others end their
- * pieces or the caller does the small steps between two products. A token of SmolLM2 Q4_1 takes 3 % less, of Qwen2.5-0.5B Q4_0
- * 1.5 % (2 lanes, Zen 5, where memory gave 52 GB/s and the token was at 97 % of it).
+ * pieces or the caller does the small steps between two products. Tokens of SmolLM2 Q4_1 and Qwen2.5-0.5B Q4_0 and F16 take 1 to
+ * 3 % less where memory gives 52 GB/s; where it gives 87, and for larger models, it hardly matters (2 lanes, Zen 5, SPEED.md).
  *
  * Workers are pinned, the caller is not: it is the program's own thread. Where the system has put it on a worker's core, that
  * worker moves to the core that is left. (They shared one core for as long as the system liked, some 100 ms after a pause: a job
