@@ -7,8 +7,9 @@ Runs `quern bench --against` on every .gguf file of DIR, so that the samples of 
 ratios with their 95 % intervals, the share of the machine's ceiling, time to the first token and peak memory. Figures of one run
 compare with each other and with nothing else. --make first writes the files that are missing: random weights in real shapes
 (tools/make_gguf.py, which needs NumPy), Q4_K_M by `quern quantize`; they are fine for speed and useless for text. Each engine's
-name, before the `=`, is a column and, on the CPU, is looked up in bench/floors.csv: ratios below their floor are marked with a `!`, and, where
-the ceiling around that engine's samples (an estimate: memory is asked before and behind them) is below the floor too, with that.
+name, before the `=`, is a column and, on the CPU, is looked up in bench/floors.csv: ratios below their floor are marked with a `!`,
+and, where the ceiling around that engine's samples (an estimate: memory is asked before and behind them) is below the floor too,
+with that.
 Exit status: 0; 1 if a file failed; 3 if a ratio is below its floor and --check was given."""
 
 import argparse

@@ -42,7 +42,9 @@ typedef struct qn_case {
 /* c is zeroed by this. False: this op has no such case for the type (sizes that are no multiple of its block), or no memory:
  * then e->code is set. */
 bool qn_case_open(qn_case *c, qn_op op, const qn_args *sizes, int type, qn_mood mood, u64 seed, qn_err *e);
-bool qn_case_fits(const qn_shape *s); /* false: sizes that are no multiple of the type's block */
+/* False: sizes that are no multiple of the type's block, or a type that the op does not take. */
+bool qn_case_fits(const qn_shape *s);
+#define QN_CASE_MISFIT "the sizes are no multiple of the type's block, or the op does not take the type"
 bool qn_case_open_timed(qn_case *c, const qn_shape *shape, u64 seed, qn_err *e);
 void qn_case_close(qn_case *c);
 void qn_case_reset(qn_case *c);                     /* inputs as made, outputs poisoned */

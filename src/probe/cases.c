@@ -447,17 +447,31 @@ static int blocked(qn_op op, qn_args *a, qn_dtype type)
     }
 }
 
+/* Sets the type. */
+static bool fits(qn_op op, qn_args *a, qn_dtype type)
+{
+    if (blocked(op, a, type) % qn_dtypes[type].block) return false;
+    switch (op) {
+    case OP_qlinear: return qn_panel_of(type) == PANEL_int8;
+    case OP_blinear: return qn_panel_of(type) == PANEL_bf16 && qn_panel_bytes(type, 1, a->blinear.cols) > 0;
+    case OP_plinear: return qn_fpanel_bytes(type, 1, a->plinear.cols) > 0;
+    case OP_store:
+    case OP_attend: return type == DT_f16 || type == DT_f32 || type == DT_q8_0;
+    case OP_matmul: return type == DT_f16 || type == DT_f32 || type == DT_bf16;
+    default: return true;
+    }
+}
+
 bool qn_case_fits(const qn_shape *s)
 {
     qn_args args = s->args;
-    const int type = qn_args_type(s->op, &args);
-    return blocked(s->op, &args, (qn_dtype)type) % qn_dtypes[type].block == 0;
+    return fits(s->op, &args, (qn_dtype)qn_args_type(s->op, &args));
 }
 
 static bool open_made(qn_case *c, int type, qn_err *e)
 {
     e->code = QN_OK; /* false without a code: no such case */
-    if (blocked(c->op, &c->args, (qn_dtype)type) % qn_dtypes[type].block) return false;
+    if (!fits(c->op, &c->args, (qn_dtype)type)) return false;
     fill(c);
     for (int i = 0; i < c->n_operands && !c->timed; i++) memcpy(c->operand[i].saved, c->operand[i].p, c->operand[i].bytes);
     if (!c->failed) return true;
@@ -475,5 +489,5 @@ bool qn_case_open_timed(qn_case *c, const qn_shape *s, u64 seed, qn_err *e)
 {
     *c = (qn_case){ .op = s->op, .args = s->args, .mood = MOOD_plain, .seed = seed, .timed = true, .depth = s->depth };
     if (open_made(c, qn_args_type(s->op, &s->args), e)) return true;
-    return e->code || qn_fail(e, QN_EUSAGE, "%s: the sizes are no multiple of the type's block", qn_ops[s->op].name);
+    return e->code || qn_fail(e, QN_EUSAGE, "%s: " QN_CASE_MISFIT, qn_ops[s->op].name);
 }

@@ -75,7 +75,7 @@ bool qn_contest_open(qn_contest *c, const qn_shape *shape, const qn_rivals *riva
     int n = QN_RIVALS;
     *c = (qn_contest){ .shape = *shape, .by_cold = streams(shape->op) && !o->resident, .best = -1, .next = -1, .chosen = -1 };
     qn_shape_print(shape, true, c->text);
-    if (!qn_case_fits(shape)) return qn_fail(e, QN_EUSAGE, "%s: the sizes are no multiple of the type's block", c->text);
+    if (!qn_case_fits(shape)) return qn_fail(e, QN_EUSAGE, "%s: " QN_CASE_MISFIT, c->text);
     c->cost = qn_ops[shape->op].cost(&shape->args, shape->depth);
     for (int i = 0; i < qn_n_kernels; i++) n += 2 * (qn_kernels[i].op == shape->op);
     c->at = qn_new_array((size_t)n, sizeof *c->at, e);

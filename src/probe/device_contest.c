@@ -344,7 +344,7 @@ bool qn_device_contest(qn_device_fair *f, const qn_shape *s, const qn_contest_op
     qn_shape_print(s, true, c->text);
     if (s->op != OP_linear || !qn_dtypes[s->args.linear.type].encode)
         return qn_fail(e, QN_EUSAGE, "%s: on a device the probe takes linears of types that can be written", c->text);
-    if (!qn_case_fits(s)) return qn_fail(e, QN_EUSAGE, "%s: the sizes are no multiple of the type's block", c->text);
+    if (!qn_case_fits(s)) return qn_fail(e, QN_EUSAGE, "%s: " QN_CASE_MISFIT, c->text);
     c->cost = qn_ops[s->op].cost(&s->args, 0);
     c->at = qn_new_array(N_WAYS, sizeof *c->at, e);
     const bool ok = c->at && open_linear(&l, s, o->seed ? o->seed : 1, e) && hold(&l, c, o, e);

@@ -245,6 +245,11 @@ def test_an_override(home):
     (["--op", "add", "--type", "q4_0"], "no shape is of this op and type"),
     (["--trace", "/nowhere/t.jsonl"], "/nowhere/t.jsonl"),
     (["--spec", "op=linear type=q8_0 cols=33"], "no multiple"),
+    (["--spec", "op=blinear type=f16 cols=48"], "no multiple"),
+    (["--spec", "op=qlinear type=f32 n=1 rows=200000"], "does not take the type"),
+    (["--spec", "op=plinear type=q8_0 n=1 rows=200000"], "does not take the type"),
+    (["--spec", "op=attend type=q4_0 d=64"], "does not take the type"),
+    (["--spec", "op=matmul type=q8_0"], "does not take the type"),
     (["--spec", SMALL, "--tune", "--isa", "base"], "leave --isa out"),
 ])
 def test_wrong_words(home, words, why):
