@@ -19,7 +19,7 @@ static inline float row_weight(u32 kind, u32 high, u32 scale, const u8 *row, u32
 {
     float f;
     u16 h;
-    u32 two;
+    u8 six;
     const u32 nibble = kind >= QN_W_q4 ? (u32)(row[c / 32 * 16 + c % 16] >> (c % 32 < 16 ? 0 : 4)) & 15 : 0;
     switch (kind) {
     case QN_W_f32: memcpy(&f, row + 4 * c, 4); return f;
@@ -30,9 +30,11 @@ static inline float row_weight(u32 kind, u32 high, u32 scale, const u8 *row, u32
     case QN_W_q4m: return row_half(row + scale, c / 32 * 2) * (float)nibble + row_half(row + scale, c / 32 * 2 + 1);
     default: break;
     }
-    memcpy(&two, row + high + c / 32 * 8 + c % 32 / 16 * 4, 4);
-    two = two >> (8 * (c % 4) + 2 * (c / 4 % 4)) & 3;
-    return row_half(row + scale, c / 16) * (float)((int)(nibble | two << 4) - 32);
+    const u8 *two = row + c / 16 * 8 + c % 4, *third = row + high + c / 16 * 4 + c % 4; /* of each 16 two words and one */
+    if (c % 16 < 8) six = two[c % 16 / 4 * 4];
+    else if (c % 16 < 12) six = *third;
+    else six = (u8)(two[0] << 6 | (two[4] & 3) << 4 | (*third & 3) << 2);
+    return row_half(row + scale, c / 16) * (float)((i8)(six & 0xFC) / 4);
 }
 
 #endif

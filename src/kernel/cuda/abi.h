@@ -11,7 +11,10 @@
  *   f32 f16 bf16  the values
  *   q8            bytes; an f16 scale for each 32
  *   q4, q4m       32 weights in 16 bytes: low nibbles are 0..15, high ones 16..31; f16 scale, or scale and min: y = s*q + m
- *   q6            nibbles as q4; 8 bytes of high bits for each 32; an f16 scale for each 16: y = s*(q - 32) */
+ *   q6            an f16 scale for each 16, y = s*(q - 32). Four values are 4*(q - 32) in the bytes of a word, whose last two
+ *                 bits are free: of each 16, three words hold the first twelve, and in what is free, from the first word
+ *                 to the third and from the top bits down, the last four. The first two words of each 16 lie in the plane of
+ *                 values, the third in that of high bits: a mask gives twelve weights as signed bytes, three shifts the others */
 enum { QN_W_f32, QN_W_f16, QN_W_bf16, QN_W_q8, QN_W_q4, QN_W_q4m, QN_W_q6, QN_W_KINDS };
 
 typedef struct qn_wmat {

@@ -91,18 +91,10 @@ template <bool SIGNED> static __device__ __forceinline__ int dot16(uint4 w, uint
 
 static __device__ __forceinline__ uint4 masked(uint4 w, uint32_t m) { return make_uint4(w.x & m, w.y & m, w.z & m, w.w & m); }
 
-/* Weights of 6 bits as signed bytes, times four: their top bit turned over and everything shifted to the top of the byte is
- * 4 * (w - 32). */
-template <bool UPPER> static __device__ __forceinline__ uint32_t bytes_of(uint32_t w, uint32_t high)
+/* 16 weights of 6 bits as signed bytes, times four, out of their three words. */
+static __device__ __forceinline__ uint4 sixes_of(uint32_t a, uint32_t b, uint32_t c)
 {
-    return (((UPPER ? w >> 2 : w << 2) & 0x3C3C3C3Cu) | (high & 0xC0C0C0C0u)) ^ 0x80808080u;
-}
-
-/* high: two more bits for 16 values: word k of them has field k of each byte */
-template <bool UPPER> static __device__ __forceinline__ uint4 bytes_of(uint4 w, uint32_t high)
-{
-    return make_uint4(bytes_of<UPPER>(w.x, high << 6), bytes_of<UPPER>(w.y, high << 4), bytes_of<UPPER>(w.z, high << 2),
-                      bytes_of<UPPER>(w.w, high));
+    return make_uint4(a & 0xFCFCFCFCu, b & 0xFCFCFCFCu, c & 0xFCFCFCFCu, last_sixes(a, b, c));
 }
 
 /* 32 weights of a row, and their scale, or what their kind has instead. */
@@ -130,7 +122,7 @@ template <int KIND> static __device__ __forceinline__ float dot_block(const bloc
         const float d = (float)(16 * low + high) * (x.more.x * 0.0625f);
         return KIND == QN_W_q4 ? w.scale.x * fmaf(-8.f, x.more.y, d) : fmaf(w.scale.x, d, w.scale.y * x.more.y);
     }
-    const uint4 a = bytes_of<false>(w.a, w.high.x), b = bytes_of<true>(w.a, w.high.y); /* a scale for each 16 */
+    const uint4 a = sixes_of(w.a.x, w.a.y, w.high.x), b = sixes_of(w.a.z, w.a.w, w.high.y); /* a scale for each 16 */
     const float d0 = (float)dot16<true>(a, x.v[0], x.v[1]), d1 = (float)dot16<true>(b, x.v[2], x.v[3]);
     return x.more.x * 0.25f * fmaf(w.scale.x, d0, w.scale.y * d1);
 }

@@ -111,19 +111,27 @@ static u8 q6_value(const qn_q6_k *b, u32 k)
     return (u8)((run < 2 ? low & 15 : low >> 4) | (high >> (2 * run) & 3) << 4);
 }
 
+/* 16 values of 6 bits: abi.h */
+static void put_sixes(const u8 v[16], u8 two_words[8], u8 third[4])
+{
+    for (u32 k = 0; k < 4; k++) {
+        two_words[k] = (u8)(v[k] << 2 | v[12 + k] >> 4);
+        two_words[4 + k] = (u8)(v[4 + k] << 2 | (v[12 + k] >> 2 & 3));
+        third[k] = (u8)(v[8 + k] << 2 | (v[12 + k] & 3));
+    }
+}
+
 static void pack_q6_k(const qn_wmat *w, const qn_q6_k *b, u8 *out)
 {
     u16 *scale = (u16 *)(void *)(out + w->scale);
-    memset(out + w->high, 0, w->cols / 4);
     for (u32 i = 0; i < w->cols / 256; i++) {
         const float d = qn_f16_f32(b[i].d);
         for (u32 g = 0; g < 8; g++) {
-            u8 v[32], *high = out + w->high + (8 * i + g) * 8;
-            for (u32 k = 0; k < 32; k++) {
-                v[k] = q6_value(&b[i], 32 * g + k);
-                high[k / 16 * 4 + k % 4] |= (u8)(v[k] >> 4 << (k / 4 % 4 * 2));
+            for (u32 h = 0; h < 2; h++) {
+                u8 v[16];
+                for (u32 k = 0; k < 16; k++) v[k] = q6_value(&b[i], 32 * g + 16 * h + k) ^ 32; /* now 6 bits of a signed number */
+                put_sixes(v, out + (8 * i + g) * 16 + 8 * h, out + w->high + (8 * i + g) * 8 + 4 * h);
             }
-            put_nibbles(v, out + (8 * i + g) * 16);
             for (u32 k = 0; k < 2; k++) scale[2 * (8 * i + g) + k] = qn_f32_f16(d * (float)b[i].scale[2 * g + k]);
         }
     }

@@ -19,15 +19,20 @@ __device__ __forceinline__ void nibbles8(const uint8_t *values, int c, int out[8
     for (int i = 0; i < 8; i++) out[i] = (int)((i < 4 ? w.x : w.y) >> (8 * (i & 3) + shift)) & 15;
 }
 
-/* the two high bits of the same: byte b of word j/4 holds those of value 4j+b in its field j%4 */
-__device__ __forceinline__ void highs8(const uint8_t *high, int c, int q[8])
+/* Weights of 6 bits as signed bytes, times four: of 16 the last four, out of what the three words of the others leave free (abi.h). */
+__device__ __forceinline__ uint32_t last_sixes(uint32_t a, uint32_t b, uint32_t c)
 {
-    const uint32_t *h = reinterpret_cast<const uint32_t *>(high + c / 32 * 8);
+    return (a << 6 & 0xC0C0C0C0u) | (b << 4 & 0x30303030u) | (c << 2 & 0x0C0C0C0Cu);
+}
+
+/* eight of these, minus 32 */
+__device__ __forceinline__ void sixes8(const uint8_t *row, uint32_t high, int c, int q[8])
+{
+    const uint2 w = *reinterpret_cast<const uint2 *>(row + c / 16 * 8);
+    const uint32_t third = *reinterpret_cast<const uint32_t *>(row + high + c / 16 * 4);
+    const uint32_t first = c % 16 ? third : w.x, second = c % 16 ? last_sixes(w.x, w.y, third) : w.y;
 #pragma unroll
-    for (int i = 0; i < 8; i++) {
-        const int j = (c % 32 + i) / 4;
-        q[i] |= (int)(h[j / 4] >> (8 * (i & 3) + 2 * (j & 3)) & 3) << 4;
-    }
+    for (int i = 0; i < 8; i++) q[i] = (int)(int8_t)((i < 4 ? first : second) >> (8 * (i & 3)) & 0xFC) / 4;
 }
 
 template <int KIND> __device__ __forceinline__ void weights8(const uint8_t *row, const qn_wmat &w, int c, float out[8])
@@ -58,13 +63,14 @@ template <int KIND> __device__ __forceinline__ void weights8(const uint8_t *row,
         const uint2 v = *reinterpret_cast<const uint2 *>(row + c);
 #pragma unroll
         for (int i = 0; i < 8; i++) q[i] = (int)(int8_t)((i < 4 ? v.x : v.y) >> (8 * (i & 3)) & 255);
+    } else if (KIND == QN_W_q6) {
+        sixes8(row, w.high, c, q);
     } else {
         nibbles8(row, c, q);
-        if (KIND == QN_W_q6) highs8(row + w.high, c, q);
     }
     const float s = KIND == QN_W_q6 ? half_at(scale, c / 16) : half_at(scale, KIND == QN_W_q4m ? c / 32 * 2 : c / 32);
     const float m = KIND == QN_W_q4m ? half_at(scale, c / 32 * 2 + 1) : 0.f;
-    const int zero = KIND == QN_W_q6 ? 32 : KIND == QN_W_q4 ? 8 : 0;
+    const int zero = KIND == QN_W_q4 ? 8 : 0;
 #pragma unroll
     for (int i = 0; i < 8; i++) out[i] = s * (float)(q[i] - zero) + m;
 }

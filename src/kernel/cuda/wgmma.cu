@@ -99,6 +99,9 @@ static __device__ __forceinline__ void put(uint32_t row_at, int piece, int row, 
                  :: "r"(row_at + (uint32_t)((piece ^ (row & 7)) << 4)), "r"(a.x), "r"(a.y), "r"(b.x), "r"(b.y) : "memory");
 }
 
+/* four bytes of 4 * (q - 32) and anything in their last bits: q */
+static __device__ __forceinline__ uint32_t six(uint32_t v) { return (v ^ 0x80808080u) >> 2 & 0x3F3F3F3Fu; }
+
 /* One unit into its row of a stage; c: its first column there. */
 template <int KIND> static __device__ __forceinline__ void decode(const unit<KIND> &u, uint32_t tile, int row, int c)
 {
@@ -115,8 +118,8 @@ template <int KIND> static __device__ __forceinline__ void decode(const unit<KIN
         }
         uint32_t q[4] = { v[j] & 0x0F0F0F0F, v[j + 1] & 0x0F0F0F0F, v[j] >> 4 & 0x0F0F0F0F, v[j + 1] >> 4 & 0x0F0F0F0F };
         if (KIND == QN_W_q6) {
-            q[0] |= (u.high.x >> 2 * j & 0x03030303) << 4, q[1] |= (u.high.x >> (2 * j + 2) & 0x03030303) << 4;
-            q[2] |= (u.high.y >> 2 * j & 0x03030303) << 4, q[3] |= (u.high.y >> (2 * j + 2) & 0x03030303) << 4;
+            q[0] = six(j ? u.high.x : v[0]), q[1] = six(j ? last_sixes(v[0], v[1], u.high.x) : v[1]);
+            q[2] = six(j ? u.high.y : v[2]), q[3] = six(j ? last_sixes(v[2], v[3], u.high.y) : v[3]);
         }
         const uint32_t zero = KIND == QN_W_q4 ? 0x64086408 : KIND == QN_W_q6 ? 0x64206420 : 0x64006400;
         const __half2 s0 = KIND == QN_W_q4 ? s : low, s1 = KIND == QN_W_q6 ? high : s0;
