@@ -130,8 +130,8 @@ typedef struct qn_stage {
     uint16_t phase, spare;    /* phase: for tests/unit/test_list.c */
 } qn_stage;                   /* 4 times 16 bytes */
 
-/* The first, the last stage of its rows; the warp's last task of the phase, of the token; its rows have a bias. */
-enum { QN_T_begins = 1, QN_T_ends = 2, QN_T_last = 4, QN_T_wraps = 8, QN_T_bias = 16 };
+/* The first, the last stage of its rows; the warp's last task of the phase; its rows have a bias. */
+enum { QN_T_begins = 1, QN_T_ends = 2, QN_T_last = 4, QN_T_bias = 8 };
 enum { QN_T_USES = 16, QN_NO_PHASE = 0xFFFF }; /* the weights of all tasks of a stage; the phase of no task */
 typedef struct qn_task {
     uint32_t at, row;         /* the first row: place in the ring, place in the output */

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#define STATIC_SMEM 10368u  /* what the kernel declares for itself, at most */
+#define STATIC_SMEM 11264u  /* what the kernel declares for itself, at most */
 #define STAGE 36864u       /* bytes of a stage; a task that takes more is a stage alone */
 #define STREAM_PARTS 4u    /* of a row, where a phase is longer than the ring: its last stage should not keep one warp long */
 #define STAGES_LEAST 3u    /* that the ring has room for: a task that takes more than a third of it is cut by columns */
@@ -14,6 +14,7 @@
 #define CUT 256u           /* columns: every plane's part then begins at a multiple of 16 bytes */
 #define TURNS 32u          /* stages from a team's item to its next, at most: no barrier may be two turns behind */
 #define ROWS_MOST 8u       /* that a warp multiplies at once */
+#define WIDE_PARTS 4u      /* rows that can be parted so often are multiplied four at a time: half as much of the input is read */
 #define PIECES_LEAST 36u   /* of a part: with fewer a warp goes through its loop but once, and joining costs more */
 
 /* How a phase goes to warps: an item is as many tasks as a team has warps (columns parted: as many times so many warps), a team
@@ -178,7 +179,8 @@ static manner manner_of(const dealer *d, int begin, int end)
     const u32 parts = at_most(power_below(pieces / PIECES_LEAST), 8);
     const u32 stage = at_most(STAGE, d->l->ring_bytes / STAGES_LEAST);
     const u32 twice = gated ? 2 : 1;
-    manner h = { .rows = 2, .cut = 1 };
+    const bool wide = !gated && parts >= WIDE_PARTS && 4 * row_bytes <= stage;
+    manner h = { .rows = wide ? 4 : 2, .cut = 1 };
     while (twice * h.rows < ROWS_MOST && (mine + h.rows - 1) / h.rows * parts > QN_P_WARPS &&
            2 * twice * h.rows * row_bytes <= stage) h.rows *= 2;
     const u32 tasks = (mine + h.rows - 1) / h.rows, bytes = twice * h.rows * row_bytes;
@@ -313,12 +315,11 @@ static void count_tasks(qn_lists *l, const u32 *n)
     l->n_tasks = (int)at;
 }
 
-/* Tasks lie where their stages do; behind a warp's last one its first comes again. */
+/* Tasks lie where their stages do. */
 static void place_tasks(qn_lists *l, int b)
 {
     for (u32 t = l->task_at[b * QN_P_WARPS]; t < l->task_at[(b + 1) * QN_P_WARPS]; t++)
         if (l->tasks[t].phase != QN_NO_PHASE) l->tasks[t].at += l->stages[l->stage_at[b] + l->tasks[t].stage].to;
-    for (int w = b * QN_P_WARPS; w < (b + 1) * QN_P_WARPS; w++) l->tasks[l->task_at[w + 1] - 1].flags |= QN_T_wraps;
 }
 
 static bool fill_lists(dealer *d, qn_err *e)

@@ -5,10 +5,13 @@
 #include "kernel/cuda/attend.cuh"
 #include "kernel/cuda/input.cuh"
 
+#define TASKS 4u /* a warp's: the one at hand, and those on their way, which take longer to come than a short one to do */
+
 struct shared_state {
     slots s;
-    qn_task tasks[QN_P_WARPS][2];   /* a warp's task at hand, and the next */
-    qn_phase phases[QN_P_WARPS][2]; /* likewise: every warp has its own, so that nobody waits for another's copy */
+    qn_task tasks[QN_P_WARPS][TASKS];
+    uint4 list[QN_P_WARPS];         /* of a token: where the warp's tasks begin and end, among all; the block's stages */
+    qn_phase phases[QN_P_WARPS][2]; /* that at hand, and the next: every warp has its own, so that nobody waits for another's copy */
     qn_att atts[QN_P_WARPS];        /* the attention that comes next */
     float squares[2][QN_P_WARPS];   /* of inputs in each room, by warps */
     float sums[2][QN_P_WARPS][8];   /* of parts of rows */
@@ -22,10 +25,10 @@ struct walker {
     uint32_t tag;             /* of what the phase sends */
     uint32_t token_k;         /* the token of this launch, and the phase: 16 bits each */
     uint32_t stages;          /* of earlier tokens */
-    uint32_t first, next;     /* the warp's first task among all; the one behind the task at hand, and one bit: which place that has */
+    uint32_t next;            /* TASKS times the next task to be copied, among all, and which place the one at hand has */
     __device__ __forceinline__ uint32_t k() const { return token_k & 0xFFFF; }
     __device__ __forceinline__ uint32_t token() const { return token_k >> 16; }
-    __device__ __forceinline__ uint32_t place() const { return next & 1; }
+    __device__ __forceinline__ uint32_t place() const { return next % TASKS; }
 };
 
 /* ---- what comes of it */
@@ -125,19 +128,21 @@ static __device__ __forceinline__ const qn_task *task_of(const shared_state *st,
     return &st->tasks[me.warp()][w->place()];
 }
 
-/* Begins to copy the task behind the one at hand. */
+/* Begins to copy a task more, to the place of the one before the one at hand; behind the last of a token its first comes again. */
 static __device__ __forceinline__ void copy_next_task(const qn_crun &a, shared_state *st, walker *w, who me)
 {
-    copy16(&st->tasks[me.warp()][w->place() ^ 1], at<const qn_task>(a.tasks) + w->next / 2, sizeof(qn_task) / 16, me.lane());
+    const uint4 list = st->list[me.warp()];
+    const uint32_t place = w->place(), from = w->next / TASKS, behind = from + 1 == list.y ? list.x : from + 1;
+    copy16(&st->tasks[me.warp()][(place + TASKS - 1) % TASKS], at<const qn_task>(a.tasks) + from, sizeof(qn_task) / 16, me.lane());
+    end_copies();
+    w->next = TASKS * behind + place;
 }
 
 /* It is the one at hand from now on. */
 static __device__ __forceinline__ void take_next_task(const shared_state *st, walker *w, who me)
 {
-    wait_copies();
-    w->next ^= 1;
-    const bool wraps = task_of(st, w, me)->flags & QN_T_wraps;
-    w->next = wraps ? 2 * w->first + w->place() : w->next + 2;
+    wait_copies_but<TASKS - 2>();
+    w->next = w->next - w->place() + (w->place() + 1) % TASKS;
 }
 
 static __device__ __forceinline__ void use(shared_state *st, uint32_t slot, const task &t)
@@ -209,10 +214,11 @@ static __device__ __noinline__ int choose_token(const qn_crun &a, shared_state *
         }
     }
     for (uint32_t b = me.thread; b < gridDim.x; b += CONSUMERS) {
-        const unsigned long long high = receive_tagged(all + 2 * b, tag), key = high << 32 | receive_tagged(all + 2 * b + 1, tag);
+        const unsigned long long key = receive_two(all + 2 * b, tag);
         best = key > best ? key : best;
     }
-    __threadfence();
+    if (me.thread < gridDim.x) __threadfence(); /* also for all that are at a barrier with it */
+    __syncwarp();
     best = best_of_warp(best);
     sync_consumers(); /* the block's own have been read */
     if (lane == 0) st->best[warp] = best;
@@ -272,11 +278,15 @@ static __device__ __forceinline__ void begin_walk(const qn_crun &a, shared_state
 {
     const who me = who_am_i();
     const uint32_t *begins = at<const uint32_t>(a.task_at) + blockIdx.x * QN_P_WARPS + me.warp();
-    const uint32_t tag = tag_of(a, 0, 0);
-    *w = { tag, 0, 0, begins[0], 2 * begins[0] };
-    copy16(&st->tasks[me.warp()][1], at<const qn_task>(a.tasks) + begins[0], sizeof(qn_task) / 16, me.lane());
+    const uint32_t *stages = at<const uint32_t>(a.stage_at) + blockIdx.x;
+    const uint32_t tag = tag_of(a, 0, 0), first = begins[0], end = begins[1];
+    uint32_t next = first;
+    st->list[me.warp()] = make_uint4(first, end, stages[1] - stages[0], 0);
+    for (uint32_t i = 0; i + 1 < TASKS; i++, next = next + 1 == end ? first : next + 1)
+        copy16(&st->tasks[me.warp()][i], at<const qn_task>(a.tasks) + next, sizeof(qn_task) / 16, me.lane());
     copy16(&st->phases[me.warp()][tag & 1], at<const qn_phase>(a.phases), sizeof(qn_phase) / 16, me.lane());
-    take_next_task(st, w, me);
+    wait_copies();
+    *w = { tag, 0, 0, TASKS * next };
     st->ids[me.warp()] = a.next ? *at<const int>(a.next) : a.token;
     stamp(a, 0, me.thread);
 }
@@ -288,10 +298,9 @@ static __device__ __forceinline__ bool end_phase(const qn_crun &a, shared_state 
     if (a.stamps) stamp(a, w->token() * a.n_phases + w->k() + 1, me.thread);
     w->token_k++, w->tag++;
     if (w->k() < a.n_phases) return true;
-    const uint32_t *stage_at = at<const uint32_t>(a.stage_at) + blockIdx.x;
     st->ids[me.warp()] = choose_token(a, st, w->token(), me);
     w->token_k = (w->token() + 1) << 16;
-    w->stages += stage_at[1] - stage_at[0];
+    w->stages += st->list[me.warp()].z;
     return w->token() < a.n_tokens;
 }
 
@@ -339,7 +348,7 @@ static __device__ __forceinline__ void take_registers() { }
 /* Heads of up to 8 * LANES values; WIDE: an f32 cache. */
 template <bool WIDE, int LANES> static __device__ __forceinline__ void persist(const qn_crun &a, uint8_t *smem, shared_state &st)
 {
-    static_assert(sizeof(shared_state) <= 10368, "deal.c leaves so much");
+    static_assert(sizeof(shared_state) <= 11264, "deal.c leaves so much");
     const who me = who_am_i();
     if (threadIdx.x < QN_P_SLOTS) {
         init_barrier(&st.s.full[threadIdx.x], ARRIVALS);

@@ -32,6 +32,15 @@ static __device__ __forceinline__ void wait_copies()
     __syncwarp();
 }
 
+/* Copies so far belong together; all but the newest N such groups have come. */
+static __device__ __forceinline__ void end_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+
+template <int N> static __device__ __forceinline__ void wait_copies_but()
+{
+    asm volatile("cp.async.wait_group %0;" :: "n"(N) : "memory");
+    __syncwarp();
+}
+
 #if __CUDA_ARCH__ >= 900
 static __device__ __forceinline__ void fence_barriers()
 {
@@ -52,6 +61,24 @@ static __device__ __forceinline__ bool passed(uint64_t *b, uint32_t parity)
     asm volatile("{\n.reg .pred p;\nmbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\nselp.u32 %0, 1, 0, p;\n}"
                  : "=r"(done) : "r"(shared_at(b)), "r"(parity) : "memory");
     return done;
+}
+
+/* The same, but never waits on its own. */
+static __device__ __forceinline__ bool has_passed(uint64_t *b, uint32_t parity)
+{
+    uint32_t done;
+    asm volatile("{\n.reg .pred p;\nmbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2;\nselp.u32 %0, 1, 0, p;\n}"
+                 : "=r"(done) : "r"(shared_at(b)), "r"(parity) : "memory");
+    return done;
+}
+
+/* Stages that are asked for into the second cache while the ring has no room, at most; bytes at a time. */
+#define ASK_STAGES 5u
+#define ASK_BYTES 8192u
+
+static __device__ __forceinline__ void bring_closer(uint64_t from, uint32_t bytes)
+{
+    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" :: "l"(from), "r"(bytes) : "memory");
 }
 
 /* Weights are read once a token: they should not drive out what is read again. */
@@ -118,6 +145,12 @@ static __device__ __forceinline__ bool passed(uint64_t *b, uint32_t parity)
                  : "=r"(done) : "r"(shared_at(b)), "r"(parity) : "memory");
     return done;
 }
+
+static __device__ __forceinline__ bool has_passed(uint64_t *b, uint32_t parity) { return passed(b, parity); }
+
+#define ASK_STAGES 0u /* not measured */
+#define ASK_BYTES 16u
+static __device__ __forceinline__ void bring_closer(uint64_t, uint32_t) { }
 
 static __device__ __forceinline__ uint64_t read_once() { return 0; }
 
@@ -193,6 +226,29 @@ static __device__ void warm_rows(const qn_crun &a, const qn_att &t, int pos, uin
     }
 }
 
+/* What has been asked for into the second cache: all stages of the token before this one, and so many bytes of it. */
+struct asked { uint32_t stage, bytes; };
+
+/* The next piece of stages from i on, of n, which the ring has no room for yet; false: all are asked for. While the short phases run
+ * the ring is full and memory idle; what is asked for then is there when gate and up want more than the ring holds. */
+static __device__ __forceinline__ bool ask_ahead(const slots *s, asked *p, uint32_t i, uint32_t n, uint32_t half, uint32_t lane)
+{
+    if (p->stage < i) p->stage = i, p->bytes = 0;
+    if (p->stage >= min(n, i + ASK_STAGES)) return false;
+    const uint32_t batch = p->stage / STAGES_AT_ONCE - i / STAGES_AT_ONCE; /* descriptions at hand, or the next */
+    if (batch) wait_list();
+    const qn_stage *next = &s->stage[(batch ? half ^ STAGES_AT_ONCE : half) + p->stage % STAGES_AT_ONCE];
+    const uint32_t run = next->rows * next->row_bytes, done = p->bytes, all = next->n_value ? 0 : next->b ? 2 * run : run;
+    if (done < all) {
+        const bool second = done >= run;
+        const uint32_t bytes = min(ASK_BYTES, (second ? all : run) - done);
+        if (lane == 0) bring_closer((second ? next->b - run : next->a) + done, bytes);
+        p->bytes += bytes;
+    }
+    if (p->bytes >= all) p->stage++, p->bytes = 0;
+    return true;
+}
+
 /* The warp that brings weights. Descriptions come eight at a time, while the eight before are used; the list begins anew with
  * every token, and its last eight may be fewer. */
 static __device__ __forceinline__ void bring_weights(const qn_crun &a, slots *s, uint32_t ring)
@@ -206,6 +262,7 @@ static __device__ __forceinline__ void bring_weights(const qn_crun &a, slots *s,
     copy_list(s->stage, list, min(n, STAGES_AT_ONCE), lane);
 #pragma unroll 1
     for (uint32_t t = 0; t < a.n_tokens; t++) {
+        asked ahead = { 0, 0 };
 #pragma unroll 1
         for (uint32_t i = 0; i < n; i++, seq++) {
             if (i % STAGES_AT_ONCE == 0) {
@@ -217,7 +274,13 @@ static __device__ __forceinline__ void bring_weights(const qn_crun &a, slots *s,
             const qn_stage *now = &s->stage[half + i % STAGES_AT_ONCE];
             const uint32_t back = now->back;
             while ((int32_t)(used + back - seq - 1) < 0) { /* stage seq - back is used when that many + 1 are */
-                wait_for(&s->empty[used % QN_P_SLOTS], used / QN_P_SLOTS & 1);
+                uint64_t *const bar = &s->empty[used % QN_P_SLOTS];
+                while (!has_passed(bar, used / QN_P_SLOTS & 1)) {
+                    if (seq) wait_for(&s->full[(seq - 1) % QN_P_SLOTS], (seq - 1) / QN_P_SLOTS & 1);
+                    if (ask_ahead(s, &ahead, i, n, half, lane)) continue;
+                    wait_for(bar, used / QN_P_SLOTS & 1);
+                    break;
+                }
                 used++;
             }
             const uint32_t after = now->after;

@@ -95,6 +95,14 @@ static __device__ __forceinline__ uint32_t receive_tagged(const uint64_t *p, uin
     return (uint32_t)u;
 }
 
+/* Two of them that lie together, looked at together; the first is the upper half. */
+static __device__ __forceinline__ uint64_t receive_two(const uint64_t *p, uint32_t tag)
+{
+    ulonglong2 u = look16(p);
+    while ((uint32_t)(u.x >> 32) != tag || (uint32_t)(u.y >> 32) != tag) u = look16(p);
+    return u.x << 32 | (uint32_t)u.y;
+}
+
 /* ---- one instruction each, for numbers that are not too small */
 
 static __device__ __forceinline__ float over_one(float x)
