@@ -60,6 +60,8 @@ def make(a, shape, kind, path):
 
 def run_bench(a, path):
     command = [a.quern, "bench", path, "-p", a.p, "-n", a.n, "-d", a.d, "-t", a.t, "-r", str(a.r), "-o", "jsonl", "--device", a.device]
+    if a.memory_from:
+        command += ["--memory-from", str(a.memory_from), "--memory-wait", str(a.memory_wait)]
     for rival in a.against:
         command += ["--against", rival]
     p = subprocess.run(command, stdout=subprocess.PIPE, text=True)
@@ -138,7 +140,9 @@ def print_table(rows, a, floors, batch):
     tests = sorted({(r["n_prompt"], r["n_gen"]) for r in rows}, key=lambda x: x[1] > 0)
     print(f"{datetime.date.today()}, {first['cpu_info']}, {platform.system()} {platform.release()}, {first['build_commit']}, "
           f"{first['isa']}; {a.r} samples of each, in turn; cells are "
-          f"{' / '.join(f'pp{p}' if p else f'tg{n}' for p, n in tests)}, medians of tokens per second; ratios with their 95 % interval")
+          f"{' / '.join(f'pp{p}' if p else f'tg{n}' for p, n in tests)}, medians of tokens per second; ratios with their 95 % interval" +
+          (f"; only samples around which memory gave {a.memory_from:g} GB/s, but where that took more than {a.memory_wait:g} s"
+           if a.memory_from else ""))
     print()
     print("| " + " | ".join(head) + " |")
     print("|" + "|".join(["---"] + ["---:"] * (len(head) - 1)) + "|")
@@ -173,6 +177,8 @@ def main():
     p.add_argument("--batch", action="store_true", help="eight sequences at once, too")
     p.add_argument("--check", action="store_true", help="exit status 3 if a ratio is below its floor")
     p.add_argument("--keep", metavar="FILE", help="append all rows to this file as JSON lines")
+    p.add_argument("--memory-from", type=float, default=0, metavar="GB/S", help="only samples around which memory gave so much")
+    p.add_argument("--memory-wait", type=float, default=600, metavar="S", help="a test waits for that so long, at most")
     p.add_argument("-p", default="512")
     p.add_argument("-n", default="128")
     p.add_argument("-d", default="0")

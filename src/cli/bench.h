@@ -23,6 +23,8 @@ typedef struct qn_bench_setup {
     qn_session *session;
     qn_model_info info;
     const qn_ceilings *ceilings; /* with these threads and this ISA; NULL: not measured */
+    double memory_from;          /* bytes a second that memory must give around samples; 0: whatever it gives */
+    double memory_wait;          /* seconds that a test waits for that, at most */
     u64 load_ns;                 /* to open model and engine */
     u64 first_token_ns;          /* from before opening until the logits of a first token were there, no warm-up */
     u64 drawn;                   /* random token ids so far: no prompt comes twice, so no cached prefix helps */
@@ -56,6 +58,7 @@ typedef struct qn_bench_result {
     double switches_s;           /* involuntary context switches per second */
     double load;                 /* load average before the run; -1: unknown. Told, and no reason for anything */
     qn_others others;            /* while our samples were taken */
+    bool slow_memory;            /* some sample was taken though memory gave less than was wanted */
     bool disturbed;
     qn_memory memory;
     char time[32];               /* when it began, ISO 8601, UTC */
@@ -76,6 +79,8 @@ bool qn_bench_measure(qn_bench_setup *s, qn_bench_result *r, qn_err *e);
 void qn_bench_result_close(qn_bench_result *r);
 /* "pp512", "tg128", "pp512+tg128", "pp512 @ d4096" */
 const char *qn_bench_name(const qn_bench_test *t, char out[64]);
+/* Sleeps; false: interrupted. */
+bool qn_bench_rest(double seconds, qn_err *e);
 /* What else the machine did while r was measured, as a sentence; NULL: nothing worth telling. */
 const char *qn_bench_disturbance(const qn_bench_result *r, char out[160]);
 

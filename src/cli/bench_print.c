@@ -162,6 +162,7 @@ static void put_more(fields *fs, const qn_bench_result *r)
     put_real(fs, "switches_s", r->switches_s);
     put_real(fs, "others_share", qn_others_share(&r->others));
     put_real(fs, "host_share", qn_host_share(&r->others));
+    put_real(fs, "memory_from_bytes_s", s->memory_from);
     put_real(fs, "load_average", r->load);
     put_count(fs, "bytes_read", r->bytes);
     put_count(fs, "flops", r->flops);

@@ -177,6 +177,11 @@ const char *qn_bench_disturbance(const qn_bench_result *r, char out[160])
 {
     const qn_stats *t = &r->ns_stats;
     const double spread = r->n > 2 && t->p50 > 0 ? (t->max - t->min) / t->p50 : 0;
+    if (r->slow_memory) {
+        snprintf(out, 160, "memory gave less than %.4g GB/s, and %.4g s were waited for it", r->setup->memory_from / 1e9,
+                 r->setup->memory_wait);
+        return out;
+    }
     if (spread <= MOST_SPREAD && !qn_others_disturb(&r->others)) return NULL;
     snprintf(out, 160, "samples spread over %.0f %% of the median, %.0f involuntary context switches a second, others took "
              "%.1f %% of the cores, the host %.1f %%", 100 * spread, r->switches_s, 100 * qn_others_share(&r->others),
@@ -184,63 +189,114 @@ const char *qn_bench_disturbance(const qn_bench_result *r, char out[160])
     return out;
 }
 
-/* ---- samples -------------------------------------------------------------------------------------------------------- */
-
-static void record(const qn_bench_setup *s, const qn_bench_test *t, int rep, int tokens, u64 begin)
+bool qn_bench_rest(double seconds, qn_err *e)
 {
-    char name[64];
-    qn_tracing_test(qn_engine_trace(s->engine), qn_bench_name(t, name), rep, (u64)tokens, begin, qn_now_ns() - begin);
+    struct timespec t = { .tv_sec = (time_t)seconds };
+    t.tv_nsec = (long)((seconds - (double)t.tv_sec) * 1e9);
+    qn_interrupt_polled(true);
+    if (seconds > 0) nanosleep(&t, NULL); /* Ctrl-C ends it early */
+    qn_interrupt_polled(false);
+    return !qn_interrupted() || qn_fail(e, QN_ECANCELLED, "interrupted");
 }
+
+/* ---- samples -------------------------------------------------------------------------------------------------------- */
 
 static bool warm_up(qn_bench_setup *s, const qn_bench_test *t, qn_err *e)
 {
     const u64 begin = qn_now_ns();
     const bool ok = read_prompt(s, t->n_prompt, e) && generate(s, t->n_gen ? 1 : 0, e);
-    record(s, t, -1, t->n_prompt + (t->n_gen ? 1 : 0), begin);
+    char name[64];
+    qn_tracing_test(qn_engine_trace(s->engine), qn_bench_name(t, name), -1, (u64)(t->n_prompt + (t->n_gen ? 1 : 0)), begin,
+                    qn_now_ns() - begin);
     qn_session_rewind(s->session, t->n_depth);
     return ok;
 }
 
-/* What memory gives now, where that is a bound of the test. */
+/* What memory gives now, where that is a bound of the test or samples wait for it. */
 static double look_at_memory(qn_bench_setup *s, const qn_bench_test *t)
 {
-    return s->ceilings && t->n_gen ? qn_engine_sweep(s->engine) : 0;
+    return (s->ceilings && t->n_gen) || s->memory_from > 0 ? qn_engine_sweep(s->engine) : 0;
 }
 
-static bool take_sample(qn_bench_setup *s, qn_bench_result *r, int i, double *switched, qn_err *e)
+/* Samples are on their way: who takes them, what memory gave last, what the sample at hand took of the cores. */
+typedef struct taking {
+    qn_bench_setup *s;
+    qn_bench_result *r;
+    double memory, switched, all_switched;
+    qn_others others;
+    u64 begin, waits_until;
+} taking;
+
+static bool take_sample(taking *k, int i, qn_err *e)
 {
-    const qn_bench_test *t = &r->test;
+    const qn_bench_test *t = &k->r->test;
     const long before = switches();
     const qn_core_use from = qn_core_use_now();
-    const u64 start = qn_now_ns();
-    if (!read_prompt(s, t->n_prompt, e) || !generate(s, t->n_gen, e)) return false;
-    r->ns[i] = (double)(qn_now_ns() - start);
-    r->ts[i] = (t->n_prompt + t->n_gen) * 1e9 / r->ns[i];
-    *switched += (double)(switches() - before);
+    k->begin = qn_now_ns();
+    if (!read_prompt(k->s, t->n_prompt, e) || !generate(k->s, t->n_gen, e)) return false;
+    k->r->ns[i] = (double)(qn_now_ns() - k->begin);
+    k->r->ts[i] = (t->n_prompt + t->n_gen) * 1e9 / k->r->ns[i];
+    k->switched = (double)(switches() - before);
     const qn_core_use to = qn_core_use_now();
-    qn_core_use_add(&r->others, &from, &to);
-    record(s, t, i, t->n_prompt + t->n_gen, start);
-    qn_session_rewind(s->session, t->n_depth);
+    k->others = (qn_others){ 0 };
+    qn_core_use_add(&k->others, &from, &to);
+    qn_session_rewind(k->s->session, t->n_depth);
     return true;
 }
 
-/* llama-bench warms up in each of its runs: next to it, so do we before each sample. */
-static bool take_samples(qn_bench_setup *s, qn_bench_result *r, double *switched, qn_err *e)
+static void keep_sample(taking *k, int i)
 {
-    double before, behind = 0;
-    for (int i = 0; i < r->n; i++) {
-        const bool fresh = i == 0 || r->n_rivals;
-        if (fresh && !warm_up(s, &r->test, e)) return false;
-        before = fresh ? look_at_memory(s, &r->test) : behind;
-        if (!take_sample(s, r, i, switched, e)) return false;
-        behind = look_at_memory(s, &r->test);
-        r->reads[i] = (before + behind) / 2;
-        for (int k = 0; k < r->n_rivals; k++) {
-            if (!qn_rival_sample(&r->rivals[k], s, &r->test, &r->rival_ts[k][i], e)) return false;
-            before = behind;
-            behind = look_at_memory(s, &r->test);
-            r->rival_reads[k][i] = (before + behind) / 2;
+    const qn_bench_test *t = &k->r->test;
+    char name[64];
+    qn_tracing_test(qn_engine_trace(k->s->engine), qn_bench_name(t, name), i, (u64)(t->n_prompt + t->n_gen), k->begin,
+                    (u64)k->r->ns[i]);
+    k->all_switched += k->switched;
+    k->r->others.all_s += k->others.all_s;
+    k->r->others.others_s += k->others.others_s;
+    k->r->others.host_s += k->others.host_s;
+}
+
+/* Memory is slower than samples are wanted with, and there is time to wait. */
+static bool waits(const taking *k) { return k->memory > 0 && k->memory < k->s->memory_from && qn_now_ns() < k->waits_until; }
+
+static bool await_memory(taking *k, qn_err *e)
+{
+    while (waits(k)) {
+        if (!qn_bench_rest(0.5, e)) return false;
+        k->memory = look_at_memory(k->s, &k->r->test);
+    }
+    return true;
+}
+
+/* Sample i of ours (rival NULL) or of a rival; once more if memory became too slow meanwhile. reads: what it gave around it. */
+static bool take_one(taking *k, qn_rival *rival, bool fresh, int i, double *ts, double *reads, qn_err *e)
+{
+    for (;;) {
+        if (!rival && fresh) {
+            if (!warm_up(k->s, &k->r->test, e)) return false;
+            k->memory = look_at_memory(k->s, &k->r->test);
         }
+        if (!await_memory(k, e)) return false;
+        const double before = k->memory;
+        if (!(rival ? qn_rival_sample(rival, k->s, &k->r->test, ts, e) : take_sample(k, i, e))) return false;
+        k->memory = look_at_memory(k->s, &k->r->test);
+        if (waits(k)) continue;
+        *reads = (before + k->memory) / 2;
+        k->r->slow_memory = k->r->slow_memory || k->memory < k->s->memory_from;
+        if (!rival) keep_sample(k, i);
+        return true;
+    }
+}
+
+/* llama-bench warms up in each of its runs: next to it, so do we before each sample. */
+static bool take_samples(taking *k, qn_err *e)
+{
+    qn_bench_result *r = k->r;
+    k->waits_until = qn_now_ns() + (u64)(k->s->memory_wait * 1e9);
+    for (int i = 0; i < r->n; i++) {
+        if (!take_one(k, NULL, i == 0 || r->n_rivals, i, NULL, &r->reads[i], e)) return false;
+        for (int v = 0; v < r->n_rivals; v++)
+            if (!take_one(k, &r->rivals[v], false, i, &r->rival_ts[v][i], &r->rival_reads[v][i], e)) return false;
     }
     return true;
 }
@@ -290,13 +346,13 @@ bool qn_bench_measure(qn_bench_setup *s, qn_bench_result *r, qn_err *e)
 {
     const time_t now = time(NULL);
     struct tm utc;
-    double switched = 0;
+    taking k = { .s = s, .r = r };
     char text[160];
     if (!make_room(r, e)) return false;
     if (gmtime_r(&now, &utc)) strftime(r->time, sizeof r->time, "%Y-%m-%dT%H:%M:%SZ", &utc);
     qn_session_rewind(s->session, 0);
-    if (!read_prompt(s, r->test.n_depth, e) || !take_samples(s, r, &switched, e) || !sum_up_all(r, e)) return false;
-    r->switches_s = switched * 1e9 / (r->ns_stats.mean * r->n);
+    if (!read_prompt(s, r->test.n_depth, e) || !take_samples(&k, e) || !sum_up_all(r, e)) return false;
+    r->switches_s = k.all_switched * 1e9 / (r->ns_stats.mean * r->n);
     qn_engine_get_memory(s->engine, &r->memory);
     r->disturbed = qn_bench_disturbance(r, text) != NULL;
     return find_bound(r, e);

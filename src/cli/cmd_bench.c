@@ -3,7 +3,6 @@
  * figures of different minutes on a shared machine do not compare. */
 #include <limits.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/mem.h"
 #include "base/numlist.h"
@@ -15,7 +14,7 @@
 typedef struct bench_args {
     qn_list models, prompts, gens, pairs, depths, threads, batches, isas, kvs, against;
     int repeats, format, format_err;
-    double delay;
+    double delay, memory_from, memory_wait;
     bool ceilings, no_repack, no_tuning;
     const char *kernel;
     const char *device;
@@ -34,6 +33,10 @@ static const qn_opt tests[] = {
       "behind so many tokens that are there already; 0 unless told", 0, 0 },
     { "repetitions", "r", NULL, OPT_int, QN_AT(bench_args, repeats, int), "N", "5", "samples of each test", 1, 10000 },
     { "delay", NULL, NULL, OPT_real, QN_AT(bench_args, delay, double), "S", "0", "seconds to rest before each test", 0, 3600 },
+    { "memory-from", NULL, NULL, OPT_real, QN_AT(bench_args, memory_from, double), "GB/S", "0",
+      "only samples around which memory gave so much", 0, 1e6 },
+    { "memory-wait", NULL, NULL, OPT_real, QN_AT(bench_args, memory_wait, double), "S", "600",
+      "seconds that a test waits for such memory, at most", 0, 86400 },
     { "against", NULL, NULL, OPT_list, QN_AT(bench_args, against, qn_list), "COMMAND", NULL,
       "another engine's llama-bench, sampled in turn with quern", 0, 0 },
     { 0 },
@@ -228,22 +231,12 @@ static bool measure_ceilings(bench *b, qn_err *e)
     return ok;
 }
 
-static bool rest(double seconds, qn_err *e)
-{
-    struct timespec t = { .tv_sec = (time_t)seconds };
-    t.tv_nsec = (long)((seconds - (double)t.tv_sec) * 1e9);
-    qn_interrupt_polled(true);
-    if (seconds > 0) nanosleep(&t, NULL); /* Ctrl-C ends it early */
-    qn_interrupt_polled(false);
-    return !qn_interrupted() || qn_fail(e, QN_ECANCELLED, "interrupted");
-}
-
 static bool run_test(bench *b, qn_bench_setup *s, const qn_bench_test *t, qn_err *e)
 {
     qn_bench_result r = { .test = *t, .setup = s, .n = b->a->repeats, .load = b->load, .n_rivals = b->n_rivals,
                           .rivals = b->rivals };
     char name[64], why[160];
-    if (!rest(b->a->delay, e)) return false;
+    if (!qn_bench_rest(b->a->delay, e)) return false;
     qn_cli_debug(b->c, "%s: %s", s->info.path, qn_bench_name(t, name));
     bool ok = qn_bench_measure(s, &r, e);
     b->n_run += ok;
@@ -261,7 +254,8 @@ static bool run_setup(bench *b, const char *model, int t, int n_batch, int i, in
                                    .n_batch = n_batch, .no_repack = b->a->no_repack, .device = b->a->device,
                                    .no_tuning = b->a->no_tuning, .kernel = b->a->kernel,
                                    .trace = b->a->trace, .trace_level = b->a->trace_level, .ceilings = ceilings },
-                         .kv = kv_names[kv], .ceilings = ceilings };
+                         .kv = kv_names[kv], .ceilings = ceilings, .memory_from = b->a->memory_from * 1e9,
+                         .memory_wait = b->a->memory_wait };
     bool ok = qn_bench_open(b->c, model, &s, e);
     const bool on_cpu = ok && !strcmp(qn_engine_device(s.engine), "cpu");
     if (ok && ceilings && on_cpu != !ceilings->device[0]) s.ceilings = NULL; /* those of the other */
@@ -351,7 +345,10 @@ const qn_command qn_command_bench = {
              "its 95 % interval; the key `ratio_most` is what the ceiling around their samples would have allowed. The "
              "command is cut at spaces, no shell is involved; NAME=COMMAND gives it a name. It may be repeated. "
              "Another build of quern fits too: --against \"old=/opt/quern bench\". A program that knows no -d is "
-             "asked to generate behind a prompt (-gp) instead.",
+             "asked to generate behind a prompt (-gp) instead.\n\n"
+             "On a shared machine memory may be half as fast one minute as the next. --memory-from 70 takes samples, also "
+             "those of other engines, only while it gives 70 GB/s, and takes them again if it gave less behind them; what "
+             "does not come within --memory-wait is taken as it is, and the test is called disturbed.",
     .examples = "quern bench model.gguf\tpp512 and tg128\n"
                 "quern bench model.gguf -p 0 -n 64 -d 0,2048,8192 -t 1,2\tgenerating at three depths, with one and two threads\n"
                 "quern bench a.gguf b.gguf -pg 512,128 -o json\ttwo models, for a program\n"

@@ -28,7 +28,7 @@ THEIRS = """build_commit build_number cpu_info gpu_info backends model_filename 
 NEEDED = """n_cpu_moe tensor_buft_overrides embeddings cpu_mask cpu_strict poll load_mode no_kv_offload split_mode main_gpu
     tensor_split fit_target fit_min_ctx""".split()
 OURS = """median_ts lo_ts hi_ts load_ns first_token_ns peak_rss_bytes kv_bytes scratch_bytes disturbed others_share host_share
-    ceiling_read_huge_bytes_s ceiling_flop_s share_of_ceiling isa against""".split()
+    memory_from_bytes_s ceiling_read_huge_bytes_s ceiling_flop_s share_of_ceiling isa against""".split()
 
 
 def bench(*args, **more):
@@ -57,6 +57,25 @@ def test_who_else_runs_is_seen_and_said():
     assert sum(r["samples_ns"]) > 5e7, "samples too short for a clock of ticks"
     assert r["others_share"] > 0.4 / os.cpu_count() and r["disturbed"]
     assert "others took" in d.err and "-v says why" in d.err
+
+
+def test_samples_wait_for_memory(tmp_path):
+    """Memory that is fast enough is not waited for; none gives a thousand terabytes a second, for which it is waited so long as said."""
+    (r,) = rows(MODEL, "-p", "0", "-n", "4", "-r", "2", "-t", "1", "--no-ceilings", "--memory-from", "0.001")
+    assert r["memory_from_bytes_s"] == 1e6 and len(r["samples_ns"]) == 2
+    command, log = fake(tmp_path, "--rates", "7")
+    never = [MODEL, "-p", "0", "-n", "4", "-r", "1", "-t", "1", "--no-ceilings", "--memory-from", "1e6", "--against", command]
+    p = subprocess.Popen([QUERN, "bench", *never], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(2)
+    assert p.poll() is None, "it waits"
+    p.send_signal(signal.SIGINT)
+    out, err = p.communicate(timeout=10)
+    assert p.returncode == 130 and not out and not os.path.exists(log), (out, err)
+    start = time.time()
+    d = bench(*never, "--memory-wait", "1", "-v", "-o", "json")
+    (r,) = d.json()
+    assert time.time() - start > 1 and r["disturbed"] and len(r["samples_ns"]) == 1 and len(calls(log)) == 1
+    assert "memory gave less than 1e+06 GB/s, and 1 s were waited for it" in d.err
 
 
 def test_json_keys_and_figures():
@@ -298,8 +317,8 @@ def test_table_script(tmp_path):
     assert float(first[head.index("8 sequences ÷ 1")]) > 0
     assert "GB/s from huge pages" in p.stdout and str(tmp_path) not in p.stdout.split("llama.cpp:")[0]
     assert len((tmp_path / "rows").read_text().splitlines()) == 4
-    p = subprocess.run([*args, "--only", "*other*"], capture_output=True, text=True, timeout=120)
-    assert p.returncode == 0 and "Qwen" not in p.stdout
+    p = subprocess.run([*args, "--only", "*other*", "--memory-from", "0.001"], capture_output=True, text=True, timeout=120)
+    assert p.returncode == 0 and "Qwen" not in p.stdout and "memory gave 0.001 GB/s" in p.stdout
     p = subprocess.run([*args, "--only", "*other*", "--device", "nowhere"], capture_output=True, text=True, timeout=120)
     assert p.returncode != 0 and "nowhere" in p.stderr, "quern is told where to run"
     (models / "bad.gguf").write_text("GGUF")
