@@ -14,7 +14,7 @@ static inline float row_half(const u8 *p, u32 i)
     return qn_f16_f32(h);
 }
 
-/* kind, and where the planes of high bits and scales begin in the row */
+/* kind, and where the planes of third words and scales begin in the row */
 static inline float row_weight(u32 kind, u32 high, u32 scale, const u8 *row, u32 c)
 {
     float f;

@@ -424,7 +424,7 @@ static void check_dealing(const qn_lists *l)
 }
 
 /* What a device relies on and one host thread does not see: neighbouring inputs lie apart, every block sends a part of what
- * attention and `down` make, so that nobody falls a layer behind, and a warp knows its last task. */
+ * attention and `down` make, so that nobody falls a layer behind, and a warp has a task at least. */
 static void check_walk(const qn_lists *l)
 {
     static u8 sends[BLOCKS_MOST];
@@ -458,7 +458,7 @@ static void check_manner(qn_dtype type, u32 rows, u32 parts)
     qn_lists_forget(&l);
 }
 
-/* Rows that can be parted four times are multiplied four at a time, where so many fit a stage. */
+/* More tasks than warps become tasks of more rows, where these fit a stage. */
 static void long_rows(void **state)
 {
     (void)state;
@@ -642,7 +642,7 @@ static void no_room_for_lists(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(long_rows), cmocka_unit_test(lists_are_the_plan), cmocka_unit_test(lists_of_four_bits),
-                                        cmocka_unit_test(no_room_for_lists) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(long_rows), cmocka_unit_test(lists_are_the_plan),
+                                        cmocka_unit_test(lists_of_four_bits), cmocka_unit_test(no_room_for_lists) };
     return cmocka_run_group_tests(tests, make_test_dir, remove_test_dir);
 }

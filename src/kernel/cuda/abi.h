@@ -6,22 +6,22 @@
 
 #include <stdint.h>
 
-/* A row of a weight lies in planes, each padded: values, then (6-bit types) two high bits, then scales. 16 bytes at a time are
+/* A row of a weight lies in planes, each padded: values, then (6-bit types) a third of them, then scales. 16 bytes at a time are
  * then always values of one kind, and a row or a part of it can be copied as it is.
  *   f32 f16 bf16  the values
  *   q8            bytes; an f16 scale for each 32
  *   q4, q4m       32 weights in 16 bytes: low nibbles are 0..15, high ones 16..31; f16 scale, or scale and min: y = s*q + m
  *   q6            an f16 scale for each 16, y = s*(q - 32). Four values are 4*(q - 32) in the bytes of a word, whose last two
  *                 bits are free: of each 16, three words hold the first twelve, and in what is free, from the first word
- *                 to the third and from the top bits down, the last four. The first two words of each 16 lie in the plane of
- *                 values, the third in that of high bits: a mask gives twelve weights as signed bytes, three shifts the others */
+ *                 to the third and from the top bits down, the last four. The first two words of each 16 lie in the first
+ *                 plane, the third in the second: a mask gives twelve weights as signed bytes, three shifts the others */
 enum { QN_W_f32, QN_W_f16, QN_W_bf16, QN_W_q8, QN_W_q4, QN_W_q4m, QN_W_q6, QN_W_KINDS };
 
 typedef struct qn_wmat {
     uint64_t at;            /* row 0 */
     uint32_t rows, cols;
     uint32_t row_bytes;     /* from row to row, all planes; a multiple of 16 */
-    uint32_t high, scale;   /* where these planes begin in a row; 0: none */
+    uint32_t high, scale;   /* where the plane of third words and that of scales begin in a row; 0: none */
     uint32_t kind;          /* QN_W_* */
 } qn_wmat;
 

@@ -14,7 +14,6 @@
 #define CUT 256u           /* columns: every plane's part then begins at a multiple of 16 bytes */
 #define TURNS 32u          /* stages from a team's item to its next, at most: no barrier may be two turns behind */
 #define ROWS_MOST 8u       /* that a warp multiplies at once */
-#define WIDE_PARTS 4u      /* rows that can be parted so often are multiplied four at a time: half as much of the input is read */
 #define PIECES_LEAST 36u   /* of a part: with fewer a warp goes through its loop but once, and joining costs more */
 
 /* How a phase goes to warps: an item is as many tasks as a team has warps (columns parted: as many times so many warps), a team
@@ -179,8 +178,7 @@ static manner manner_of(const dealer *d, int begin, int end)
     const u32 parts = at_most(power_below(pieces / PIECES_LEAST), 8);
     const u32 stage = at_most(STAGE, d->l->ring_bytes / STAGES_LEAST);
     const u32 twice = gated ? 2 : 1;
-    const bool wide = !gated && parts >= WIDE_PARTS && 4 * row_bytes <= stage;
-    manner h = { .rows = wide ? 4 : 2, .cut = 1 };
+    manner h = { .rows = 2, .cut = 1 };
     while (twice * h.rows < ROWS_MOST && (mine + h.rows - 1) / h.rows * parts > QN_P_WARPS &&
            2 * twice * h.rows * row_bytes <= stage) h.rows *= 2;
     const u32 tasks = (mine + h.rows - 1) / h.rows, bytes = twice * h.rows * row_bytes;

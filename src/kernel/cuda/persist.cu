@@ -139,7 +139,7 @@ static __device__ __forceinline__ void copy_next_task(const qn_crun &a, shared_s
 }
 
 /* It is the one at hand from now on. */
-static __device__ __forceinline__ void take_next_task(const shared_state *st, walker *w, who me)
+static __device__ __forceinline__ void take_next_task(walker *w)
 {
     wait_copies_but<TASKS - 2>();
     w->next = w->next - w->place() + (w->place() + 1) % TASKS;
@@ -151,7 +151,7 @@ static __device__ __forceinline__ void use(shared_state *st, uint32_t slot, cons
     arrive(&st->s.empty[slot], t.weight()); /* every lane: the race checker does not follow one for its warp */
 }
 
-/* The tasks of a phase that this warp has; the first is at hand, the one behind it on its way. */
+/* The tasks of a phase that this warp has; the first is at hand, those behind it on their way. */
 template <int LOG>
 static __device__ __forceinline__ void run_tasks(const qn_crun &a, const uint8_t *smem, shared_state *st, walker *w, const input &in, ready r)
 {
@@ -178,7 +178,7 @@ static __device__ __forceinline__ void run_tasks(const qn_crun &a, const uint8_t
             joins ^= 1; /* between two with the same place all of the team are at a barrier */
         }
         if (flags & QN_T_last) use(st, slot, r.t);
-        take_next_task(st, w, me);
+        take_next_task(w);
         if (flags & QN_T_last) return;
         r = ready_for(p, task_of(st, w, me), ring_at(a, smem), me.lane());
         copy_next_task(a, st, w, me);

@@ -226,27 +226,31 @@ static __device__ void warm_rows(const qn_crun &a, const qn_att &t, int pos, uin
     }
 }
 
-/* What has been asked for into the second cache: all stages of the token before this one, and so many bytes of it. */
+/* What has been asked for into the second cache: this token's stages in front of `stage`, and so many bytes of that one. */
 struct asked { uint32_t stage, bytes; };
 
-/* The next piece of stages from i on, of n, which the ring has no room for yet; false: all are asked for. While the short phases run
- * the ring is full and memory idle; what is asked for then is there when gate and up want more than the ring holds. */
-static __device__ __forceinline__ bool ask_ahead(const slots *s, asked *p, uint32_t i, uint32_t n, uint32_t half, uint32_t lane)
+/* Among the stages from i on, of n, which the ring has no room for yet. While the short phases run the ring is full and memory idle;
+ * what is asked for then is there when gate and up want more than the ring holds. */
+static __device__ __forceinline__ bool any_to_ask(asked *p, uint32_t i, uint32_t n)
 {
-    if (p->stage < i) p->stage = i, p->bytes = 0;
-    if (p->stage >= min(n, i + ASK_STAGES)) return false;
+    if (p->stage < i) *p = { i, 0 };
+    return p->stage < min(n, i + ASK_STAGES);
+}
+
+/* The next piece of them. */
+static __device__ __forceinline__ void ask_ahead(const slots *s, asked *p, uint32_t i, uint32_t half, uint32_t lane)
+{
     const uint32_t batch = p->stage / STAGES_AT_ONCE - i / STAGES_AT_ONCE; /* descriptions at hand, or the next */
     if (batch) wait_list();
     const qn_stage *next = &s->stage[(batch ? half ^ STAGES_AT_ONCE : half) + p->stage % STAGES_AT_ONCE];
-    const uint32_t run = next->rows * next->row_bytes, done = p->bytes, all = next->n_value ? 0 : next->b ? 2 * run : run;
+    const uint32_t all = next->n_value ? 0 : next->bytes, run = next->b ? all / 2 : all, done = p->bytes;
     if (done < all) {
         const bool second = done >= run;
         const uint32_t bytes = min(ASK_BYTES, (second ? all : run) - done);
         if (lane == 0) bring_closer((second ? next->b - run : next->a) + done, bytes);
         p->bytes += bytes;
     }
-    if (p->bytes >= all) p->stage++, p->bytes = 0;
-    return true;
+    if (p->bytes >= all) *p = { p->stage + 1, 0 };
 }
 
 /* The warp that brings weights. Descriptions come eight at a time, while the eight before are used; the list begins anew with
@@ -275,12 +279,11 @@ static __device__ __forceinline__ void bring_weights(const qn_crun &a, slots *s,
             const uint32_t back = now->back;
             while ((int32_t)(used + back - seq - 1) < 0) { /* stage seq - back is used when that many + 1 are */
                 uint64_t *const bar = &s->empty[used % QN_P_SLOTS];
-                while (!has_passed(bar, used / QN_P_SLOTS & 1)) {
+                while (any_to_ask(&ahead, i, n) && !__all_sync(~0u, has_passed(bar, used / QN_P_SLOTS & 1))) {
                     if (seq) wait_for(&s->full[(seq - 1) % QN_P_SLOTS], (seq - 1) / QN_P_SLOTS & 1);
-                    if (ask_ahead(s, &ahead, i, n, half, lane)) continue;
-                    wait_for(bar, used / QN_P_SLOTS & 1);
-                    break;
+                    ask_ahead(s, &ahead, i, half, lane);
                 }
+                wait_for(bar, used / QN_P_SLOTS & 1);
                 used++;
             }
             const uint32_t after = now->after;
