@@ -71,7 +71,7 @@ typedef struct qn_bench_result {
 
 /* ---- bench_run.c */
 
-/* Opens c->args[i]-like `name` with s->args; s is zeroed but for args, kv and ceilings. */
+/* Opens c->args[i]-like `name` with s->args; s is zeroed but for args, kv, ceilings and what is wanted of memory. */
 bool qn_bench_open(const qn_cli *c, const char *name, qn_bench_setup *s, qn_err *e);
 void qn_bench_close(qn_bench_setup *s, bool ok);
 /* Fills r->ns and all that follows from it; r has test, setup, n, rivals and load set, the rest zeroed. */

@@ -218,81 +218,89 @@ static double look_at_memory(qn_bench_setup *s, const qn_bench_test *t)
     return (s->ceilings && t->n_gen) || s->memory_from > 0 ? qn_engine_sweep(s->engine) : 0;
 }
 
-/* Samples are on their way: who takes them, what memory gave last, what the sample at hand took of the cores. */
+/* Samples are on their way. */
 typedef struct taking {
     qn_bench_setup *s;
     qn_bench_result *r;
-    double memory, switched, all_switched;
-    qn_others others;
-    u64 begin, waits_until;
+    double memory;          /* what it gave last */
+    double waited_s;        /* for memory: rests, and samples that do not count */
+    double switches;        /* during all that count */
+    u64 begin;              /* of our newest sample: when, and what the cores did */
+    double switched;
+    qn_core_use from, to;
 } taking;
 
 static bool take_sample(taking *k, int i, qn_err *e)
 {
     const qn_bench_test *t = &k->r->test;
     const long before = switches();
-    const qn_core_use from = qn_core_use_now();
+    k->from = qn_core_use_now();
     k->begin = qn_now_ns();
     if (!read_prompt(k->s, t->n_prompt, e) || !generate(k->s, t->n_gen, e)) return false;
     k->r->ns[i] = (double)(qn_now_ns() - k->begin);
     k->r->ts[i] = (t->n_prompt + t->n_gen) * 1e9 / k->r->ns[i];
     k->switched = (double)(switches() - before);
-    const qn_core_use to = qn_core_use_now();
-    k->others = (qn_others){ 0 };
-    qn_core_use_add(&k->others, &from, &to);
+    k->to = qn_core_use_now();
     qn_session_rewind(k->s->session, t->n_depth);
     return true;
 }
 
-static void keep_sample(taking *k, int i)
+/* One that does not count is recorded as a warm-up is. */
+static void record_sample(taking *k, int i, bool counts)
 {
     const qn_bench_test *t = &k->r->test;
     char name[64];
-    qn_tracing_test(qn_engine_trace(k->s->engine), qn_bench_name(t, name), i, (u64)(t->n_prompt + t->n_gen), k->begin,
+    qn_tracing_test(qn_engine_trace(k->s->engine), qn_bench_name(t, name), counts ? i : -1, (u64)(t->n_prompt + t->n_gen), k->begin,
                     (u64)k->r->ns[i]);
-    k->all_switched += k->switched;
-    k->r->others.all_s += k->others.all_s;
-    k->r->others.others_s += k->others.others_s;
-    k->r->others.host_s += k->others.host_s;
+    if (!counts) return;
+    k->switches += k->switched;
+    qn_core_use_add(&k->r->others, &k->from, &k->to);
 }
 
-/* Memory is slower than samples are wanted with, and there is time to wait. */
-static bool waits(const taking *k) { return k->memory > 0 && k->memory < k->s->memory_from && qn_now_ns() < k->waits_until; }
+static bool is_slow(const taking *k, double memory) { return memory < k->s->memory_from; }
+static bool may_wait(const taking *k) { return k->waited_s < k->s->memory_wait; }
+
+static void count_waiting(taking *k, u64 since) { k->waited_s += (double)(qn_now_ns() - since) / 1e9; }
 
 static bool await_memory(taking *k, qn_err *e)
 {
-    while (waits(k)) {
+    while (is_slow(k, k->memory) && may_wait(k)) {
+        const u64 since = qn_now_ns();
         if (!qn_bench_rest(0.5, e)) return false;
         k->memory = look_at_memory(k->s, &k->r->test);
+        count_waiting(k, since);
     }
     return true;
 }
 
-/* Sample i of ours (rival NULL) or of a rival; once more if memory became too slow meanwhile. reads: what it gave around it. */
+/* Sample i of ours (rival NULL) or of a rival; reads: what memory gave around it. One around which it gave too little does not
+ * count, while there is time to wait. llama-bench warms up in each of its runs: next to it (fresh), so do we before each sample. */
 static bool take_one(taking *k, qn_rival *rival, bool fresh, int i, double *ts, double *reads, qn_err *e)
 {
     for (;;) {
+        if (!await_memory(k, e)) return false;
+        const u64 since = qn_now_ns();
         if (!rival && fresh) {
             if (!warm_up(k->s, &k->r->test, e)) return false;
             k->memory = look_at_memory(k->s, &k->r->test);
         }
-        if (!await_memory(k, e)) return false;
         const double before = k->memory;
         if (!(rival ? qn_rival_sample(rival, k->s, &k->r->test, ts, e) : take_sample(k, i, e))) return false;
         k->memory = look_at_memory(k->s, &k->r->test);
-        if (waits(k)) continue;
+        const bool slow = is_slow(k, before) || is_slow(k, k->memory), counts = !slow || !may_wait(k);
+        if (!rival) record_sample(k, i, counts);
         *reads = (before + k->memory) / 2;
-        k->r->slow_memory = k->r->slow_memory || k->memory < k->s->memory_from;
-        if (!rival) keep_sample(k, i);
-        return true;
+        k->r->slow_memory = k->r->slow_memory || (slow && counts);
+        if (counts) return true;
+        count_waiting(k, since);
     }
 }
 
-/* llama-bench warms up in each of its runs: next to it, so do we before each sample. */
 static bool take_samples(taking *k, qn_err *e)
 {
     qn_bench_result *r = k->r;
-    k->waits_until = qn_now_ns() + (u64)(k->s->memory_wait * 1e9);
+    if (k->s->memory_from > 0 && (k->memory = look_at_memory(k->s, &r->test)) <= 0)
+        return qn_fail(e, QN_EUSAGE, "--memory-from: memory is asked through repacked weights, and this model has none here");
     for (int i = 0; i < r->n; i++) {
         if (!take_one(k, NULL, i == 0 || r->n_rivals, i, NULL, &r->reads[i], e)) return false;
         for (int v = 0; v < r->n_rivals; v++)
@@ -352,7 +360,7 @@ bool qn_bench_measure(qn_bench_setup *s, qn_bench_result *r, qn_err *e)
     if (gmtime_r(&now, &utc)) strftime(r->time, sizeof r->time, "%Y-%m-%dT%H:%M:%SZ", &utc);
     qn_session_rewind(s->session, 0);
     if (!read_prompt(s, r->test.n_depth, e) || !take_samples(&k, e) || !sum_up_all(r, e)) return false;
-    r->switches_s = k.all_switched * 1e9 / (r->ns_stats.mean * r->n);
+    r->switches_s = k.switches * 1e9 / (r->ns_stats.mean * r->n);
     qn_engine_get_memory(s->engine, &r->memory);
     r->disturbed = qn_bench_disturbance(r, text) != NULL;
     return find_bound(r, e);

@@ -76,6 +76,8 @@ def test_samples_wait_for_memory(tmp_path):
     (r,) = d.json()
     assert time.time() - start > 1 and r["disturbed"] and len(r["samples_ns"]) == 1 and len(calls(log)) == 1
     assert "memory gave less than 1e+06 GB/s, and 1 s were waited for it" in d.err
+    d = quern("bench", *never, "--no-repack")
+    assert d.rc == 2 and "--memory-from" in d.err and not d.out.strip(), "memory is not known then"
 
 
 def test_json_keys_and_figures():
