@@ -250,8 +250,8 @@ static void record_sample(taking *k, int i, bool counts)
 {
     const qn_bench_test *t = &k->r->test;
     char name[64];
-    qn_tracing_test(qn_engine_trace(k->s->engine), qn_bench_name(t, name), counts ? i : -1, (u64)(t->n_prompt + t->n_gen), k->begin,
-                    (u64)k->r->ns[i]);
+    qn_tracing_test(qn_engine_trace(k->s->engine), qn_bench_name(t, name), counts ? i : -1, (u64)(t->n_prompt + t->n_gen),
+                    k->begin, (u64)k->r->ns[i]);
     if (!counts) return;
     k->switches += k->switched;
     qn_core_use_add(&k->r->others, &k->from, &k->to);
@@ -273,8 +273,8 @@ static bool await_memory(taking *k, qn_err *e)
     return true;
 }
 
-/* Sample i of ours (rival NULL) or of a rival; reads: what memory gave around it. One around which it gave too little does not
- * count, while there is time to wait. llama-bench warms up in each of its runs: next to it (fresh), so do we before each sample. */
+/* Sample i of ours (rival NULL) or of a rival; reads: what memory gave around it. One around which it gave too little does
+ * not count, while there is time to wait. llama-bench warms up in each of its runs: next to it (fresh), so do we. */
 static bool take_one(taking *k, qn_rival *rival, bool fresh, int i, double *ts, double *reads, qn_err *e)
 {
     for (;;) {
@@ -300,7 +300,7 @@ static bool take_samples(taking *k, qn_err *e)
 {
     qn_bench_result *r = k->r;
     if (k->s->memory_from > 0 && (k->memory = look_at_memory(k->s, &r->test)) <= 0)
-        return qn_fail(e, QN_EUSAGE, "--memory-from: memory is asked through repacked weights, and this model has none here");
+        return qn_fail(e, QN_EUSAGE, "--memory-from: memory is asked by reading repacked weights, and here are none");
     for (int i = 0; i < r->n; i++) {
         if (!take_one(k, NULL, i == 0 || r->n_rivals, i, NULL, &r->reads[i], e)) return false;
         for (int v = 0; v < r->n_rivals; v++)
