@@ -20,7 +20,7 @@ static inline float row_weight(u32 kind, u32 high, u32 scale, const u8 *row, u32
     float f;
     u16 h;
     u8 six;
-    const u32 nibble = kind >= QN_W_q4 ? (u32)(row[c / 32 * 16 + c % 16] >> (c % 32 < 16 ? 0 : 4)) & 15 : 0;
+    const u32 nibble = kind == QN_W_q4 || kind == QN_W_q4m ? (u32)(row[c / 32 * 16 + c % 16] >> (c % 32 < 16 ? 0 : 4)) & 15 : 0;
     switch (kind) {
     case QN_W_f32: memcpy(&f, row + 4 * c, 4); return f;
     case QN_W_f16: return row_half(row, c);

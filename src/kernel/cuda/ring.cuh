@@ -41,6 +41,15 @@ template <int N> static __device__ __forceinline__ void wait_copies_but()
     __syncwarp();
 }
 
+/* Asks, and never waits on its own; `passed` may wait a moment. */
+static __device__ __forceinline__ bool has_passed(uint64_t *b, uint32_t parity)
+{
+    uint32_t done;
+    asm volatile("{\n.reg .pred p;\nmbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2;\nselp.u32 %0, 1, 0, p;\n}"
+                 : "=r"(done) : "r"(shared_at(b)), "r"(parity) : "memory");
+    return done;
+}
+
 #if __CUDA_ARCH__ >= 900
 static __device__ __forceinline__ void fence_barriers()
 {
@@ -59,15 +68,6 @@ static __device__ __forceinline__ bool passed(uint64_t *b, uint32_t parity)
 {
     uint32_t done;
     asm volatile("{\n.reg .pred p;\nmbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\nselp.u32 %0, 1, 0, p;\n}"
-                 : "=r"(done) : "r"(shared_at(b)), "r"(parity) : "memory");
-    return done;
-}
-
-/* The same, but never waits on its own. */
-static __device__ __forceinline__ bool has_passed(uint64_t *b, uint32_t parity)
-{
-    uint32_t done;
-    asm volatile("{\n.reg .pred p;\nmbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2;\nselp.u32 %0, 1, 0, p;\n}"
                  : "=r"(done) : "r"(shared_at(b)), "r"(parity) : "memory");
     return done;
 }
@@ -138,15 +138,7 @@ static __device__ __forceinline__ void arrive(uint64_t *b, uint32_t times)
         asm volatile("{\n.reg .b64 t;\nmbarrier.arrive.shared::cta.b64 t, [%0];\n}" :: "r"(shared_at(b)) : "memory");
 }
 
-static __device__ __forceinline__ bool passed(uint64_t *b, uint32_t parity)
-{
-    uint32_t done;
-    asm volatile("{\n.reg .pred p;\nmbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2;\nselp.u32 %0, 1, 0, p;\n}"
-                 : "=r"(done) : "r"(shared_at(b)), "r"(parity) : "memory");
-    return done;
-}
-
-static __device__ __forceinline__ bool has_passed(uint64_t *b, uint32_t parity) { return passed(b, parity); }
+static __device__ __forceinline__ bool passed(uint64_t *b, uint32_t parity) { return has_passed(b, parity); }
 
 #define ASK_STAGES 0u /* not measured */
 #define ASK_BYTES 16u
