@@ -201,13 +201,17 @@ bool qn_bench_rest(double seconds, qn_err *e)
 
 /* ---- samples -------------------------------------------------------------------------------------------------------- */
 
+static void record(const qn_bench_setup *s, const qn_bench_test *t, int rep, int tokens, u64 begin, u64 ns)
+{
+    char name[64];
+    qn_tracing_test(qn_engine_trace(s->engine), qn_bench_name(t, name), rep, (u64)tokens, begin, ns);
+}
+
 static bool warm_up(qn_bench_setup *s, const qn_bench_test *t, qn_err *e)
 {
     const u64 begin = qn_now_ns();
     const bool ok = read_prompt(s, t->n_prompt, e) && generate(s, t->n_gen ? 1 : 0, e);
-    char name[64];
-    qn_tracing_test(qn_engine_trace(s->engine), qn_bench_name(t, name), -1, (u64)(t->n_prompt + (t->n_gen ? 1 : 0)), begin,
-                    qn_now_ns() - begin);
+    record(s, t, -1, t->n_prompt + (t->n_gen ? 1 : 0), begin, qn_now_ns() - begin);
     qn_session_rewind(s->session, t->n_depth);
     return ok;
 }
@@ -249,9 +253,7 @@ static bool take_sample(taking *k, int i, qn_err *e)
 static void record_sample(taking *k, int i, bool counts)
 {
     const qn_bench_test *t = &k->r->test;
-    char name[64];
-    qn_tracing_test(qn_engine_trace(k->s->engine), qn_bench_name(t, name), counts ? i : -1, (u64)(t->n_prompt + t->n_gen),
-                    k->begin, (u64)k->r->ns[i]);
+    record(k->s, t, counts ? i : -1, t->n_prompt + t->n_gen, k->begin, (u64)k->r->ns[i]);
     if (!counts) return;
     k->switches += k->switched;
     qn_core_use_add(&k->r->others, &k->from, &k->to);
